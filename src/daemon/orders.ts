@@ -14,7 +14,9 @@ import { type PassReport, runPass } from '../sync/pass.ts';
 import { PLACES } from '../sync/planning/planner.ts';
 import { asRecord } from '../sync/record.ts';
 import { Backoff } from './sweeps/backoff.ts';
+import { patientClient } from './sweeps/client-around.ts';
 import { refusedUntil } from './sweeps/cooldowns.ts';
+import type { Pacer } from './sweeps/pacer.ts';
 import type { Trouble } from './troubles.ts';
 
 export interface OrderRunnerDeps {
@@ -24,6 +26,7 @@ export interface OrderRunnerDeps {
   readonly clock: Clock;
   readonly goneAfterMs: number;
   readonly log: Log;
+  readonly pacer: Pick<Pacer, 'wait'>;
   readonly onEvent: (event: PassEvent) => void;
   /** Stops the scheduled sweeps of the lists that an order wants, after their current pages. */
   readonly stopSweeps: (isWanted: (key: ListKey) => boolean) => Promise<void>;
@@ -33,8 +36,11 @@ export interface OrderRunnerDeps {
   readonly onEnd: (error: unknown) => void;
 }
 
-/** An order that has used up the budget waits at least this many ms, not just for the next free request. */
-const BUDGET_WAIT_MS = MINUTE;
+/**
+ * A request of an order that has used up the budget waits at least this many ms, not just for the next place
+ * in it, and at most so long: a person may lift a lowered budget.
+ */
+const BUDGET_WAIT_MS = { least: MINUTE, most: 10 * MINUTE };
 
 /** An order that ends so is over: a person must correct the configuration, then order again. */
 const NEED_A_PERSON = ['KEY_REFUSED', 'OTHER_ACCOUNT'] as const;
@@ -117,7 +123,10 @@ export class OrderRunner {
   }
 
   async #carryOut(order: Order, signal: AbortSignal, places: number): Promise<void> {
-    const { client, mirror, account, clock, goneAfterMs, log, onEvent, stopSweeps, onEnd } = this.#deps;
+    const { mirror, account, clock, goneAfterMs, log, onEvent, stopSweeps, onEnd } = this.#deps;
+    const client = patientClient(this.#deps.client, (resumeAt) =>
+      this.#waitForBudget(order, resumeAt, signal),
+    );
     let problem: unknown = null;
     try {
       // A sync then resumes the stopped sweeps; a resync reads their lists from the first page.
@@ -145,11 +154,19 @@ export class OrderRunner {
       const report = asRecord({ lists, stopped });
       await mirror.passes.end(pass.id, { state: 'failed', error: stopped.message, report }, clock.now());
       log.error({ order: order.id, cause: stopped.message }, 'order failed');
-    } else if (isMirrorError(stopped, 'BUDGET_SPENT')) {
-      const wait = Math.max(BUDGET_WAIT_MS, (stopped.resumeAt?.getTime() ?? 0) - clock.now());
-      this.#logOnce(order, 'order waits for the day budget');
-      this.#notBefore = clock.monotonic() + wait;
     }
+  }
+
+  /**
+   * Waits for a place in the day's budget. If the order stopped instead, its questions about rows that are
+   * gone would begin again each time, and never end where the requests of the window become free singly.
+   */
+  async #waitForBudget(order: Order, resumeAt: Date, signal: AbortSignal): Promise<void> {
+    const { clock, pacer } = this.#deps;
+    this.#logOnce(order, 'order waits for the day budget');
+    const { least, most } = BUDGET_WAIT_MS;
+    const now = clock.now();
+    await pacer.wait(now + Math.min(Math.max(resumeAt.getTime() - now, least), most), signal);
   }
 
   /** Lets other lists go first, if requests of the order were refused or not answered. */
@@ -177,7 +194,7 @@ export class OrderRunner {
     if (isNew) log.error({ order: id, cause }, `an order fails; retrying every ${duration(REFUSED_WAIT_MS)}`);
   }
 
-  /** Logs a message once for each order: one that waits for the budget stops and resumes many times. */
+  /** Logs a message once for each order: it may stop and resume, and wait for the budget, many times. */
   #logOnce({ id, kind, requestedBy }: Order, message: string): void {
     if (this.#logged.has(`${id} ${message}`)) return;
     this.#logged.add(`${id} ${message}`);

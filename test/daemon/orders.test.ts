@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { HOUR, MINUTE } from '../../src/core/clock.ts';
+import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
+import { iso } from '../../src/database/instants.ts';
 import { openMirror } from '../../src/mirror/mirror.ts';
 import type { PassRecord } from '../../src/sync/record.ts';
 import { daemonHouse, intoOutage, type TestHouse } from '../support/daemon.ts';
 import { KEY } from '../support/mirror.ts';
-import { askedSince, count, nthInbox } from '../support/rows.ts';
+import { askedSince, count, firstIds, nthInbox, removeConversations } from '../support/rows.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
 const POLL = 5000;
@@ -312,6 +313,33 @@ test('an order that the budget has stopped rests a minute, not just until one re
   await clock.sleep(10 * MINUTE);
   expect(sandbox.arrivals.length).toBeGreaterThan(perDay);
   expect((sandbox.arrivals[perDay]?.at ?? 0) - restart).toBeGreaterThanOrEqual(MINUTE);
+});
+
+test('an order ends where requests become free singly, and asks about no row again and again', async () => {
+  const perDay = 240;
+  const limits = { pageSize: 10, perDay, reserved: 24 };
+  const house = await daemonHouse({ sandbox: { conversations: [60, 20] }, limits, pollMs: POLL });
+  const { clock, database, sandbox } = house;
+  const first = await house.start();
+  await clock.sleep(HOUR);
+  await first.stop();
+  const earlier = perDay - 2 - (await count(database, 'requests'));
+  for (let request = 0; request < earlier; request += 1)
+    await database.execute(
+      `INSERT INTO requests (sent_at, method, path, list, reason, status)
+       VALUES ($1, 'GET', '/inboxes', 'inboxes', 'schedule', 200)`,
+      iso(clock.now() - DAY + (request * DAY) / earlier),
+    );
+  const inbox = nthInbox(sandbox, 0);
+  removeConversations(house, inbox.id, firstIds(inbox.conversations, 3, 30));
+  const from = sandbox.arrivals.length;
+
+  const id = await house.order({ kind: 'resync' });
+  await house.start();
+  expect(await ended(house, id, 4 * HOUR)).toMatchObject({ state: 'done' });
+  const questions = askedSince(sandbox, from).filter((path) => /conversations\/\d+$/.test(path));
+  expect(new Set(questions).size).toBeGreaterThanOrEqual(3);
+  expect(questions.length).toBeLessThanOrEqual(8);
 });
 
 test('an order with a refused key fails with KEY_REFUSED; a new key lets the daemon work on', async () => {

@@ -16,6 +16,7 @@ import {
   requestsBetween,
   weightsAt,
 } from '../../sync/planning/profile.ts';
+import { clientAround } from './client-around.ts';
 
 /** By default the ledger is read at most once in this many ms. */
 const READ_EVERY_MS = MINUTE;
@@ -94,6 +95,12 @@ export class Pacer {
     } finally {
       this.#queue.splice(this.#queue.indexOf(ticket), 1);
     }
+  }
+
+  /** Waits until an instant (epoch ms) without a token. @throws the signal's reason */
+  async wait(until: number, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
+    await clock.sleep(Math.max(0, until - clock.now()), signal);
   }
 
   /** Puts a token back that {@link take} has given, because no request could use it. */
@@ -178,19 +185,8 @@ export class Pacer {
 
 /** A client whose every request waits for `take` before it goes to the gate. */
 export function pacedClient(client: Client, take: () => Promise<void>): Client {
-  const paced =
-    <Parameters extends unknown[], Result>(send: (...parameters: Parameters) => Promise<Result>) =>
-    async (...parameters: Parameters): Promise<Result> => {
-      await take();
-      return await send(...parameters);
-    };
-  return {
-    listPage: paced((...call: Parameters<Client['listPage']>) => client.listPage(...call)),
-    getInbox: paced((...call: Parameters<Client['getInbox']>) => client.getInbox(...call)),
-    getConversation: paced((...call: Parameters<Client['getConversation']>) =>
-      client.getConversation(...call),
-    ),
-    search: paced((...call: Parameters<Client['search']>) => client.search(...call)),
-    ping: paced((...call: Parameters<Client['ping']>) => client.ping(...call)),
-  };
+  return clientAround(client, async (send) => {
+    await take();
+    return await send();
+  });
 }

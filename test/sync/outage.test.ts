@@ -210,3 +210,15 @@ test('suspects wait if the budget of the day is spent between their questions', 
   await mirror.sync();
   await expectEqualToService(mirror);
 });
+
+test('suspects are decided one by one where each run has only a few requests', async () => {
+  const budget = { perSecond: 1000, perDay: 1_000_000, reserved: 0 };
+  const mirror = await synced([30], { gate: { budget } });
+  const { id, conversations } = firstInbox(mirror.sandbox);
+  removeConversations(mirror, id, firstIds(conversations, 4, 3));
+  for (let runs = 0; runs < 12; runs += 1) {
+    budget.perDay = mirror.sandbox.arrivals.length + 4;
+    await mirror.sync({ lists: ['conversations'] });
+  }
+  expect(await tombstones(mirror)).toBe(4);
+});

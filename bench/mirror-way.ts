@@ -33,7 +33,7 @@ export async function mirrorWay({ url, file }: PhaseSpec): Promise<OpenWay> {
     ledger: writer.ledger,
     clock,
     budget: { perSecond: 10_000, perDay: 1_000_000_000, reserved: 0 },
-    key: () => KEY,
+    access: () => KEY,
   });
   const client = createClient({ http, gate, pageSize: PAGE_SIZE, storePublicPermalink: false });
   const access = (): Access => ({ address: url, fingerprint: keyFingerprint(KEY) });

@@ -149,7 +149,7 @@ async function startDaemon({ clock, http, schedules, readPages, onRead }: Daemon
   const gate = createGate({
     ledger: mirror.ledger,
     clock: killSwitch.gateClock(),
-    key: () => KEY,
+    access: () => KEY,
     budget: BUDGET,
   });
   const client = createClient({

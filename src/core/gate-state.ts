@@ -10,7 +10,7 @@ export interface GateState {
   /** The end of the last pause, if a good answer has ended it. */
   readonly endedAt: Date | null;
   readonly cause: string | null;
-  /** Fingerprint of the key that the service refused. */
+  /** The access, as `accessId` names it, whose key the service refused. */
   readonly refusedKey: string | null;
   readonly refusedAt: Date | null;
   /** The gap between two requests in multiples of that of REQUESTS_PER_SECOND: 1 to 16. */
@@ -119,10 +119,10 @@ export function judgePause(
 
 /**
  * Whether the gate is shut at `now` (epoch ms), and for how long.
- * @param fingerprint of the key in use; without it, any refused key shuts the gate
+ * @param access in use, as `accessId` names it; without it, any refused key shuts the gate
  */
-export function judgeGate(state: GateState, now: number, fingerprint = state.refusedKey): GateJudgement {
-  return state.refusedKey !== null && state.refusedKey === fingerprint
+export function judgeGate(state: GateState, now: number, access = state.refusedKey): GateJudgement {
+  return state.refusedKey !== null && state.refusedKey === access
     ? { word: 'key-refused', until: null, isLong: true, cause: state.cause ?? REFUSAL_CAUSE }
     : judgePause(state, now);
 }

@@ -35,8 +35,8 @@ export interface SlotLimits {
   readonly unansweredMs: number;
   /** No slot if the budget's window already holds this many requests. */
   readonly cap: number;
-  /** The key's fingerprint. No slot if the service refused this key. */
-  readonly fingerprint: string;
+  /** Names the key and the address. No slot if the service refused this key at this address. */
+  readonly access: string;
   /** Ledger ids of this process's recent requests. The process itself keeps its distance from them. */
   readonly ownIds: readonly number[];
   /** The boot of the machine in the time that this process gives, epoch ms; null if there is none. */
@@ -124,8 +124,8 @@ export interface Ledger {
    * retry of an outage due: for a person who resets the gate.
    */
   openGate(): Promise<void>;
-  /** Shuts the gate for the key with this fingerprint, which the service refused. */
-  refuseKey(fingerprint: string, cause: string, now: number): Promise<void>;
+  /** Shuts the gate for this access, whose key the service refused. */
+  refuseKey(access: string, cause: string, now: number): Promise<void>;
   /** Allows a refused key again, for a person who runs a command. */
   allowKey(): Promise<void>;
   /**

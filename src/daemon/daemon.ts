@@ -158,9 +158,8 @@ export class Daemon {
       this.#outage = outage;
       if (this.#otherAccount !== null && otherAccount === null) this.#sweeps.replan();
       this.#otherAccount = otherAccount;
-      const trouble =
-        troubleOf(gate, outage, access().fingerprint, now) ?? accountTroubleOf(otherAccount, access(), now);
-      // The refused key is no longer in use, so the gate can open.
+      const trouble = troubleOf(gate, outage, access(), now) ?? accountTroubleOf(otherAccount, access(), now);
+      // The refused key or its address is no longer in use, so the gate can open.
       if (gate.refusedKey !== null && trouble?.why !== 'key') await mirror.ledger.allowKey();
       // An outage whose retry is due has not ended yet; nor has another account whose test is due.
       if (trouble !== null || (outage === null && otherAccount === null)) this.#troubles.report(trouble, now);

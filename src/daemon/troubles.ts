@@ -23,15 +23,15 @@ const LONGEST_RETRY_MS = 15 * MINUTE;
 /**
  * The reason why no sweep should begin at `now` (epoch ms); null if there is none. Gate state and outage are
  * stored, so a restarted daemon finds the same reason.
- * @param fingerprint of the key in use
+ * @param access in use
  */
 export function troubleOf(
   gate: GateState,
   outage: Outage | null,
-  fingerprint: string,
+  access: Access,
   now: number,
 ): Trouble | null {
-  const { word, until, isLong, cause } = judgeGate(gate, now, fingerprint);
+  const { word, until, isLong, cause } = judgeGate(gate, now, accessId(access));
   if (word === 'key-refused') return { why: 'key', cause, until };
   if (isLong) return { why: 'pause', cause, until };
   const wait = (outage?.until.getTime() ?? 0) - now;

@@ -2,7 +2,7 @@ import { type Clock, HOUR, MINUTE, SECOND } from '../core/clock.ts';
 import { keyFingerprint } from '../core/secrets.ts';
 import { openDatabase } from '../database/open.ts';
 import type { Access } from '../mirror/gate/account.ts';
-import { type Mirror, openMirror } from '../mirror/mirror.ts';
+import { accessId, type Mirror, openMirror } from '../mirror/mirror.ts';
 import { type Client, createClient } from '../service/client.ts';
 import { createGate, type GateEvent, type RequestEnd } from '../service/gate/gate.ts';
 import { createHttp } from '../service/http.ts';
@@ -135,12 +135,13 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
     if (others.length > 0) log.warn(othersWarning(others));
     const config = { ...configured, budget: use.budget };
     await mirror.keepViewSettings(configured, clock.now());
-    if (await maySendRefusedKey(io, mirror, clock.now(), options)) await mirror.ledger.allowKey();
     const userAgent = `inbox-mirror/${io.version}`;
     const access = (): Access => ({
       address: config.apiUrl ?? '',
       fingerprint: keyFingerprint(keys.current()),
     });
+    if (await maySendRefusedKey(io, { mirror, access: access(), now: clock.now() }, options))
+      await mirror.ledger.allowKey();
     const parts = { config, keys, keyUse: use, mirror, names, clock, log, access, userAgent, defer };
     const client = await openClient(parts, screen, options);
     const claim = async (command: string): Promise<Claim> => {
@@ -156,16 +157,19 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
   }
 }
 
-/** A person may have made a refused key valid again. A command of cron must not try it at each run. */
+/**
+ * A person may have made a refused key valid again. A command of cron must not try it at each run. The
+ * refusal of another key, or by another address, is over.
+ */
 async function maySendRefusedKey(
   io: Io,
-  { ledger }: Mirror,
-  now: number,
+  { mirror, access, now }: { mirror: Mirror; access: Access; now: number },
   { unattended = false, testsKey = false }: SessionOptions,
 ): Promise<boolean> {
   if (unattended) return false;
   if (testsKey || io.stderr.isTTY === true) return true;
-  const { refusedAt } = await ledger.gateState();
+  const { refusedKey, refusedAt } = await mirror.ledger.gateState();
+  if (refusedKey !== accessId(access)) return true;
   const age = now - (refusedAt?.getTime() ?? 0);
   return age < 0 || age >= KEY_RETRY_MS;
 }
@@ -200,6 +204,7 @@ async function openClient(
     mirror,
     clock,
     log,
+    access,
     userAgent,
     defer,
   }: Omit<Session, 'client' | 'claim' | 'attach' | 'close'>,
@@ -212,7 +217,7 @@ async function openClient(
     ledger: mirror.ledger,
     clock,
     budget: config.budget,
-    key: keys.current,
+    access: () => accessId(access()),
     onGranted: (request) => keyUse.granted(request),
     onEvent: (event) => {
       logGateEvent(log, event, unattended ? 'debug' : 'warn');

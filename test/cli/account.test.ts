@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { createSandbox } from '../../src/sandbox/sandbox.ts';
+import { startDaemon } from '../support/daemon-process.ts';
 import { SECRET, testProgram, type TestProgram } from '../support/program.ts';
 
 /** A program whose mirror has one account while its address leads to another. */
@@ -42,6 +43,25 @@ test('a renewed key of the same account just works, for one more request', async
   expect([await sync(), same.arrivals.length]).toEqual([0, 2]);
   expect([await sync(), same.arrivals.length]).toEqual([0, 3]);
 });
+
+test.each(['sync', 'start'])(
+  'a key that a wrong address has refused is sent to the corrected one at once, by %s',
+  async (command) => {
+    const program = await testProgram({ inboxes: 1, conversations: 3 });
+    const right = program.env['INBOX_API_URL'] ?? '';
+    const wrong = createSandbox({ rate: 0, perDay: 0, key: 'of-another-service' });
+    const { url, close } = await wrong.listen();
+    onTestFinished(() => close());
+    program.env['INBOX_API_URL'] = url;
+    expect((await program.run('sync')).exitCode).toBe(3);
+
+    program.env['INBOX_API_URL'] = right;
+    if (command === 'sync') expect((await program.run('sync')).exitCode).toBe(0);
+    else await startDaemon(program).said(/first copy complete/);
+    expect(flat((await program.run('status')).stdout)).toContain('requests flowing');
+    expect(wrong.arrivals).toHaveLength(1);
+  },
+);
 
 test('sync exits with 2 and status with 5 until a person accepts the account, once', async () => {
   const program = await behindAnother();

@@ -191,6 +191,7 @@ test('without a terminal, sync tries a refused key once an hour, and another key
 
   program.env['INBOX_API_KEY'] = SECRET;
   expect((await program.run('sync')).exitCode).toBe(0);
+  expect(await program.run('status')).toMatchObject({ exitCode: 0 });
 });
 
 test('sync exits 4 when the day budget is spent, prints when it can resume, and resumes then', async () => {

@@ -4,14 +4,16 @@ import type { ListKey } from '../../src/core/lists.ts';
 import { Cooldowns } from '../../src/daemon/sweeps/cooldowns.ts';
 import { prolonged, troubleOf } from '../../src/daemon/troubles.ts';
 import { asGateState } from '../../src/mirror/gate/ledger.ts';
+import { accessId } from '../../src/mirror/mirror.ts';
 
+const ACCESS = { address: 'https://mail.example.com/v1', fingerprint: 'in use' };
 const NOW = Date.parse('2026-03-02T12:00:00Z');
 const OPEN = asGateState(undefined);
 const later = (ms: number): Date => new Date(NOW + ms);
 
 test('a pause of over two minutes or an open breaker is trouble, a shorter pause is not', () => {
   const paused = (strikes: number, ms: number) =>
-    troubleOf({ ...OPEN, strikes, pausedUntil: later(ms), cause: '429' }, null, 'key', NOW);
+    troubleOf({ ...OPEN, strikes, pausedUntil: later(ms), cause: '429' }, null, ACCESS, NOW);
   expect(paused(1, 5000)).toBeNull();
   expect(paused(1, 2 * MINUTE)).toBeNull();
   expect(paused(1, 2 * MINUTE + 1)).toMatchObject({ why: 'pause', until: later(2 * MINUTE + 1) });
@@ -19,10 +21,11 @@ test('a pause of over two minutes or an open breaker is trouble, a shorter pause
   expect(paused(3, 0), 'it is over').toBeNull();
 });
 
-test('a refused key is trouble only while that key is in use', () => {
-  const gate = { ...OPEN, refusedKey: 'old', cause: 'HTTP 401' };
-  expect(troubleOf(gate, null, 'old', NOW)).toEqual({ why: 'key', cause: 'HTTP 401', until: null });
-  expect(troubleOf(gate, null, 'new', NOW)).toBeNull();
+test('a refused key is trouble only while that key and the address that refused it are in use', () => {
+  const gate = { ...OPEN, refusedKey: accessId(ACCESS), cause: 'HTTP 401' };
+  expect(troubleOf(gate, null, ACCESS, NOW)).toEqual({ why: 'key', cause: 'HTTP 401', until: null });
+  expect(troubleOf(gate, null, { ...ACCESS, fingerprint: 'new' }, NOW)).toBeNull();
+  expect(troubleOf(gate, null, { ...ACCESS, address: 'https://other.example.com/v1' }, NOW)).toBeNull();
 });
 
 test('an outage is retried after as long as it has lasted, at least 30 s and at most 15 min', () => {
@@ -34,7 +37,7 @@ test('an outage is retried after as long as it has lasted, at least 30 s and at 
 
 test('an outage in the future, left by a clock that was ahead, is retried at once', () => {
   const outage = { since: later(170 * MINUTE), until: later(180 * MINUTE), cause: 'reset' };
-  expect(troubleOf(OPEN, outage, 'key', NOW)).toBeNull();
+  expect(troubleOf(OPEN, outage, ACCESS, NOW)).toBeNull();
   expect(prolonged(outage, 'reset', NOW)).toMatchObject({ since: later(0), until: later(MINUTE / 2) });
 });
 

@@ -17,7 +17,7 @@ import { freshMirrorFile } from '../support/template.ts';
 
 const START = Date.parse('2026-03-02T08:00:00.000Z');
 const GAP = 1000;
-const LIMITS = { gapMs: GAP, unansweredMs: GAP, cap: 5000, fingerprint: 'x', ownIds: [], bootAt: null };
+const LIMITS = { gapMs: GAP, unansweredMs: GAP, cap: 5000, access: 'x', ownIds: [], bootAt: null };
 
 /** The databases of `many` processes of one mirror, each with its own connections, already open. */
 async function processes(many: number, place?: string): Promise<Database[]> {

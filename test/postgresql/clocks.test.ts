@@ -53,7 +53,7 @@ test('hosts whose clocks differ by a day share one day budget', async () => {
   // A host knows the server's time to some milliseconds, more if it is busy. Negative gaps switch the spacing
   // off, which would refuse a slot that lies before the last one.
   const spacing = { gapMs: -MINUTE, unansweredMs: -MINUTE };
-  const limits = { ...spacing, cap: 2, fingerprint: 'x', ownIds: [], bootAt: null };
+  const limits = { ...spacing, cap: 2, access: 'x', ownIds: [], bootAt: null };
   const hosts = [
     await host(url, { ms: 0 }),
     await host(url, { ms: 25 * HOUR }),

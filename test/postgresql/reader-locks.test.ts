@@ -12,7 +12,7 @@ import { freshMirrorFile, quickMirror } from '../support/template.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
 const START = Date.parse('2026-03-02T08:00:00.000Z');
-const LIMITS = { gapMs: 1000, unansweredMs: 1000, cap: 5000, fingerprint: 'x', ownIds: [], bootAt: null };
+const LIMITS = { gapMs: 1000, unansweredMs: 1000, cap: 5000, access: 'x', ownIds: [], bootAt: null };
 
 const TABLE_LOCKS = [
   'ACCESS SHARE',

@@ -28,7 +28,7 @@ const http = createHttp(url, key);
 const budget = { perSecond: 1000, perDay: 1_000_000, reserved: 0 };
 const client = createClient({
   http,
-  gate: createGate({ ledger: writer.ledger, clock, key, budget }),
+  gate: createGate({ ledger: writer.ledger, clock, access: key, budget }),
   pageSize: Number(pageSize),
   storePublicPermalink: false,
 });

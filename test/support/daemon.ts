@@ -8,8 +8,9 @@ import { housekeepDaily } from '../../src/daemon/housekeeping.ts';
 import { Pacer } from '../../src/daemon/sweeps/pacer.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
+import type { Access } from '../../src/mirror/gate/account.ts';
 import { acquireLease } from '../../src/mirror/lease.ts';
-import { openMirror, openWriter, type Writer } from '../../src/mirror/mirror.ts';
+import { accessId, openMirror, openWriter, type Writer } from '../../src/mirror/mirror.ts';
 import type { PassSpec } from '../../src/mirror/passes/passes.ts';
 import { type MirrorStatus, readStatus } from '../../src/mirror/status.ts';
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/sandbox.ts';
@@ -190,6 +191,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
     const sleep = killSwitch.sleepSlowly(options.pollMs ?? MINUTE);
     const kept = keepLease(lease, { ...killSwitch.clock(), sleep });
     const writer = openWriter(own, lease);
+    const access = (): Access => ({ address: url, fingerprint: keyFingerprint(house.key) });
     const { log } = testLog('debug', {
       secrets: () => [house.key],
       write: (line) => logged.push({ ...(JSON.parse(line) as LogLine), at: clock.now() }),
@@ -206,7 +208,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
         createGate({
           ledger: writer.ledger,
           clock: killSwitch.gateClock(),
-          key: () => house.key,
+          access: () => accessId(access()),
           random: () => 0.5,
           budget: house.limits,
         }),
@@ -231,7 +233,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
         readEveryMs: Math.max(MINUTE, options.pollMs ?? 0),
       }),
       readPages: options.readPages === true ? { stretches: true } : null,
-      access: () => ({ address: url, fingerprint: keyFingerprint(house.key) }),
+      access,
       onEvent(event) {
         killSwitch.onEvent(event);
         house.events.push(event);

@@ -156,12 +156,12 @@ export class DatabaseLedger implements Ledger {
     );
   }
 
-  async refuseKey(fingerprint: string, cause: string, now: number): Promise<void> {
+  async refuseKey(access: string, cause: string, now: number): Promise<void> {
     await this.#database.execute(
       `INSERT INTO gate_state (id, refused_key, refused_at, cause) VALUES (1, $1, $2, $3)
        ON CONFLICT (id) DO UPDATE SET refused_key = excluded.refused_key, refused_at = excluded.refused_at,
          cause = excluded.cause`,
-      fingerprint,
+      access,
       iso(now),
       cause,
     );

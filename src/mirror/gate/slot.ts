@@ -61,7 +61,7 @@ function slotSql({ millisecondsBetween, texts }: Dialect): SlotSql {
       WHERE (SELECT count(*) FROM requests WHERE sent_at > :windowStart) < :cap
         AND NOT EXISTS (SELECT 1 FROM ${others})
         AND NOT EXISTS (${othersTurn})
-        AND NOT EXISTS (SELECT 1 FROM gate_state WHERE ${paused} OR refused_key = :fingerprint)
+        AND NOT EXISTS (SELECT 1 FROM gate_state WHERE ${paused} OR refused_key = :access)
         AND NOT EXISTS (${trialOut})
         AND NOT EXISTS (${otherClock})
       RETURNING id, EXISTS (SELECT 1 FROM gate_state WHERE paused_at IS NOT NULL) AS is_trial,
@@ -70,7 +70,7 @@ function slotSql({ millisecondsBetween, texts }: Dialect): SlotSql {
       SELECT (SELECT max(${blockedFor}) FROM ${others}) AS spacing,
         (SELECT ${millisecondsBetween(':now', 'paused_until')} FROM gate_state
          WHERE ${paused}) AS pause,
-        EXISTS (SELECT 1 FROM gate_state WHERE refused_key = :fingerprint) AS key_refused,
+        EXISTS (SELECT 1 FROM gate_state WHERE refused_key = :access) AS key_refused,
         EXISTS (${othersTurn}) AS others_turn,
         EXISTS (${trialOut}) AS trial_out,
         EXISTS (${otherClock}) AS other_clock,
@@ -93,7 +93,7 @@ function slotValues(entry: RequestEntry, limits: SlotLimits, holder: string, now
     own: JSON.stringify(limits.ownIds.map(String)),
     unanswered: limits.unansweredMs,
     gap,
-    fingerprint: limits.fingerprint,
+    access: limits.access,
     holder,
     turnEnds: iso(now + TURN_MS),
     bootAt: isoOrNull(limits.bootAt),

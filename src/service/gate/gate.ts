@@ -188,7 +188,7 @@ class LedgerGate implements Gate {
 
     if (ended.kind === 'throttled') ended = { ...ended, alone: await this.#strike(slot.id, ended.answer) };
     if (ended.kind === 'unauthorised') {
-      await ledger.refuseKey(slot.fingerprint, ended.cause, await this.#turnstile.ledgerNow());
+      await ledger.refuseKey(slot.access, ended.cause, await this.#turnstile.ledgerNow());
       onEvent?.({ kind: 'key-refused', cause: ended.cause });
     }
     const status = ended.kind === 'lost' ? null : ended.answer.status;

@@ -19,7 +19,6 @@ import {
   type RequestEntry,
   SCHEDULED_REASONS,
 } from '../../core/ledger.ts';
-import { keyFingerprint } from '../../core/secrets.ts';
 import { budgetSpent, gatePaused, grantedTooLate, keyRefused } from './errors.ts';
 import { bottleneckOn } from './limiter.ts';
 import { latestStartMs, OwnRequests, unansweredMs } from './spacing.ts';
@@ -47,7 +46,8 @@ export interface TurnstileOptions {
   readonly ledger: Ledger;
   readonly clock: Clock;
   readonly budget: Pick<Budget, 'perSecond' | 'perDay' | 'reserved' | 'lowered' | 'isUsedUp'>;
-  readonly key: () => string;
+  /** Names the key and the address in use: a refusal holds for both together. */
+  readonly access: () => string;
   /**
    * Called after the ledger has recorded a request and before it leaves. If its slot is old by then, it is
    * withdrawn: the caller has counted one too many.
@@ -75,8 +75,8 @@ export interface Slot {
   readonly id: number;
   /** Sent alone after a pause; a good answer ends the pause. */
   readonly isTrial: boolean;
-  /** The fingerprint of the key in use. */
-  readonly fingerprint: string;
+  /** The access in use. */
+  readonly access: string;
   readonly start: number;
   readonly recordedAt: number;
 }
@@ -198,7 +198,7 @@ export class Turnstile {
   /** Waits until a request may leave and records it in the ledger. Runs for one request at a time. */
   async #waitForSlot(request: SlotRequest): Promise<{ slot: Slot; end: () => void }> {
     const { entry, scheduled = SCHEDULED_REASONS.includes(entry.reason), signal } = request;
-    const { ledger, clock, budget, key } = this.#options;
+    const { ledger, clock, budget } = this.#options;
     for (let late = 0; ;) {
       // Read again before the grant: another mirror of the key can lower the budget while the request waits.
       const readCap = (): number => (budget.isUsedUp ? 0 : scheduled ? scheduledCap(budget) : budget.perDay);
@@ -211,11 +211,11 @@ export class Turnstile {
         continue;
       }
       const { now, asked: recordedAt } = await this.#readClock();
-      const fingerprint = keyFingerprint(key());
+      const access = this.#options.access();
       const spaces = { gapMs: this.#gapMs, unansweredMs: unansweredMs(this.#gapMs) };
       const bootAt = this.#followed?.boot?.at ?? null;
       const cap = readCap();
-      const limits = { ...spaces, cap, fingerprint, ownIds: this.#own.ids(clock.monotonic()), bootAt };
+      const limits = { ...spaces, cap, access, ownIds: this.#own.ids(clock.monotonic()), bootAt };
       const grant = await ledger.grant(entry, limits, now);
       if (grant.granted) {
         // The monotonic clock stands still while the machine sleeps; the wall clock does not.
@@ -235,7 +235,7 @@ export class Turnstile {
         this.#lastStart = start;
         this.#slowdown = grant.slowdown;
         this.#own.left(grant.id);
-        return { slot: { id: grant.id, isTrial: grant.isTrial, fingerprint, start, recordedAt }, end };
+        return { slot: { id: grant.id, isTrial: grant.isTrial, access, start, recordedAt }, end };
       }
       if (grant.because === 'budget') {
         this.#fillAt = 0;
@@ -257,7 +257,7 @@ export class Turnstile {
    * @throws MirrorError `BUDGET_SPENT`, or the error of a refused key or a long pause
    */
   async #throwIfSpent(cap: number): Promise<void> {
-    const { ledger, clock, budget, key } = this.#options;
+    const { ledger, clock, budget } = this.#options;
     const reserve = budget.perDay - cap;
     const inReservoir = await this.#throttle.remaining();
     if (inReservoir !== null && inReservoir > reserve && clock.monotonic() < this.#fillAt) return;
@@ -269,7 +269,7 @@ export class Turnstile {
     this.#fillAt = clock.monotonic() + Math.min(Math.max(freesInMs, FILL_MS.least), FILL_MS.most);
     if (left > 0) return;
     const { refusedKey, cause } = await ledger.gateState();
-    if (refusedKey === keyFingerprint(key())) throw keyRefused(cause ?? REFUSAL_CAUSE);
+    if (refusedKey === this.#options.access()) throw keyRefused(cause ?? REFUSAL_CAUSE);
     await this.meetPause(now);
     throw this.#budgetSpent(cap, freesInMs, now);
   }

@@ -80,7 +80,7 @@ async function worldOf(): Promise<World> {
       const gate = createGate({
         ledger: writer.ledger,
         clock,
-        key: () => program.env['INBOX_API_KEY'] ?? '',
+        access: () => program.env['INBOX_API_KEY'] ?? '',
         budget,
       });
       const client = createClient({ http, gate, pageSize: 100, storePublicPermalink: false });

@@ -153,7 +153,10 @@ export interface Bench {
   start(path: string, options?: StartOptions): Promise<Process>;
 }
 
-export interface StartOptions extends Partial<Omit<GateOptions, 'ledger' | 'clock' | 'onEvent' | 'budget'>> {
+export interface StartOptions extends Partial<
+  Omit<GateOptions, 'ledger' | 'clock' | 'onEvent' | 'budget' | 'access'>
+> {
+  readonly key?: () => string;
   readonly budget?: Partial<GateOptions['budget']>;
   readonly way?: Way;
   /** The machine's clock, if it is not that of the bench. It must pass time on the bench's clock. */
@@ -191,7 +194,17 @@ export function benchOf(sandboxOptions: Partial<SandboxOptions> = {}, clock = ne
     sandbox,
     arrived: (count) => until(() => sandbox.arrivals.length >= count),
     async start(path, given = {}) {
-      const { way, date, lockedMs, onGranting, onSettled, budget, clock: own = clock, ...options } = given;
+      const {
+        way,
+        date,
+        lockedMs,
+        onGranting,
+        onSettled,
+        budget,
+        clock: own = clock,
+        key = () => KEY,
+        ...options
+      } = given;
       const database = await clock.work(() => openDatabase(urlOf(path)));
       onTestFinished(() => database.close());
       const held = heldLedger(new DatabaseLedger(database), clock);
@@ -211,7 +224,6 @@ export function benchOf(sandboxOptions: Partial<SandboxOptions> = {}, clock = ne
         },
       };
       const events: GateEvent[] = [];
-      const key = options.key ?? ((): string => KEY);
       const gate = createGate({
         ledger,
         clock: own,
@@ -227,7 +239,7 @@ export function benchOf(sandboxOptions: Partial<SandboxOptions> = {}, clock = ne
         random: () => 0.5,
         patienceMs: Number.POSITIVE_INFINITY,
         ...options,
-        key,
+        access: key,
       });
       let asking = 0;
       return {

@@ -62,7 +62,7 @@ test('the ledger grants no slot until 24 hours and 30 s after the request whose 
     gapMs: 1000,
     unansweredMs: 5000,
     ownIds: [],
-    fingerprint: '',
+    access: '',
     bootAt: null,
   };
   const sent = clock.now();

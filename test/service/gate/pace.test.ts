@@ -109,7 +109,7 @@ test('after a process died before its answer, the next one keeps five gaps from 
   const dead = await start(path);
   await dead.ledger.grant(
     ENTRY,
-    { gapMs: 1000, unansweredMs: 5000, cap: 5000, fingerprint: 'x', ownIds: [], bootAt: null },
+    { gapMs: 1000, unansweredMs: 5000, cap: 5000, access: 'x', ownIds: [], bootAt: null },
     clock.now(),
   );
   const died = clock.now();

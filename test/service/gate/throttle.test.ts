@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 import { HOUR, MINUTE, SECOND } from '../../../src/core/clock.ts';
 import { isMirrorError } from '../../../src/core/errors.ts';
 import type { Grant } from '../../../src/core/ledger.ts';
-import { keyFingerprint } from '../../../src/core/secrets.ts';
 import type { ScriptedOutcome } from '../../../src/sandbox/sandbox.ts';
 import { KEY } from '../../support/mirror.ts';
 import { freshMirrorFile } from '../../support/template.ts';
@@ -234,7 +233,7 @@ test.each([
         gapMs: 1000,
         unansweredMs: 5000,
         cap: 5000,
-        fingerprint: keyFingerprint(KEY),
+        access: KEY,
         ownIds: [id],
         bootAt: null,
       };

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Budget } from '../../src/core/budget.ts';
+import { keyFingerprint } from '../../src/core/secrets.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import type { StoredBookmark } from '../../src/mirror/bookmarks/bookmarks.ts';
@@ -134,7 +135,7 @@ export async function mirrorOf(options: MirrorOptions = {}): Promise<TestMirror>
     ledger: writer.ledger,
     clock,
     budget: { perSecond: 1000, perDay: 1_000_000, reserved: 0, ...options.budget },
-    access: () => KEY,
+    access: () => keyFingerprint(KEY),
     onEvent: (event) => gateEvents.push(event),
     random: () => 0.5,
     patienceMs: Number.POSITIVE_INFINITY,

@@ -58,8 +58,8 @@ class RecordedUse implements KeyUse {
   /** The ledger's requests at the last refresh, and those of this process since. */
   #own: { readonly at: number; readonly leaving: readonly number[] } = { at: 0, leaving: [] };
   #since = 0;
-  /** The records that have no request which this mirror's own ledger lacks. */
-  #contained: ReadonlySet<string> = new Set();
+  /** Other places of this mirror. Their records have no request which its own ledger lacks. */
+  #contained: readonly OtherMirror[] = [];
   #others: { readonly at: number; readonly mirrors: readonly OtherMirror[] } | null = null;
   #restsUntil = Number.NEGATIVE_INFINITY;
   #isReported = false;
@@ -87,7 +87,8 @@ class RecordedUse implements KeyUse {
   }
 
   others(): readonly OtherMirror[] {
-    return this.#recorded().filter((other) => !this.#contained.has(stateOf(other)));
+    const contained = new Set(this.#contained.map(stateOf));
+    return this.#recorded().filter((other) => !contained.has(stateOf(other)));
   }
 
   #recorded(): readonly OtherMirror[] {
@@ -131,11 +132,10 @@ class RecordedUse implements KeyUse {
 
   /** A mirror that was moved or copied has the requests of its former place in its ledger. */
   async #findContained(): Promise<void> {
-    const contained = new Set<string>();
+    const contained: OtherMirror[] = [];
     for (const other of this.#read(this.#deps.machineNow()) ?? []) {
       const { isCopy, last } = other;
-      if (isCopy && last !== null && (await this.#deps.mirror.budget.hasRow(last)))
-        contained.add(stateOf(other));
+      if (isCopy && last !== null && (await this.#deps.mirror.budget.hasRow(last))) contained.push(other);
     }
     this.#contained = contained;
   }
@@ -160,8 +160,17 @@ class RecordedUse implements KeyUse {
       const newest = (leaving.at(-1) ?? 0) + this.#since;
       const use = { at, leaving: [...leaving.slice(0, -1), newest], last };
       records.add(scope, configured.perDay, use, machineNow());
+      this.#removeContained(records);
       return true;
     });
+  }
+
+  /** The mirror's own record now has the requests of its former places: others would count them twice. */
+  #removeContained(records: KeyRecords): void {
+    if (this.#contained.length === 0) return;
+    for (const former of this.#contained) records.remove(former);
+    this.#contained = [];
+    this.#others = null;
   }
 
   /** @returns null if the records cannot be used now */

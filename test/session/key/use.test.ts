@@ -135,7 +135,7 @@ test('a mirror that is deleted and made again keeps to what the deleted one left
 });
 
 describe('a mirror at a new place', () => {
-  async function moved(): Promise<{ readonly old: Used; readonly here: Used; readonly clock: TestClock }> {
+  async function moved() {
     const [folder, clock] = [temporaryFolder(), new TestClock()];
     const old = await mirrorWith(folder, clock, { name: 'old.db' });
     await old.send(60);
@@ -143,7 +143,7 @@ describe('a mirror at a new place', () => {
     await old.database.execute(`VACUUM INTO '${copy}'`);
     const here = await mirrorWith(folder, clock, { name: 'new.db', path: copy });
     await clock.sleep(2 * SECOND);
-    return { old, here, clock };
+    return { old, here, folder, clock };
   }
 
   test('counts the requests of its former place once: its ledger has them', async () => {
@@ -162,6 +162,24 @@ describe('a mirror at a new place', () => {
     expect(warning).toMatch(/\. If this mirror was moved from there, they count twice: delete .*\.json$/);
     await here.use.refresh();
     expect(here.use.budget.perDay).toBe(39);
+  });
+
+  test('counts once at a third mirror too, from its first request at the new place', async () => {
+    const { here, folder, clock } = await moved();
+    const third = await mirrorWith(folder, clock);
+    await here.send(3);
+    expect(third.use.others()).toMatchObject([{ name: 'new.db', sent: 63 }]);
+    expect(here.use.others()).toEqual([]);
+    expect(here.use.budget.perDay).toBe(100);
+  });
+
+  test('leaves the record of its original as soon as that has sent another request', async () => {
+    const { old, here, folder, clock } = await moved();
+    const third = await mirrorWith(folder, clock);
+    await old.send(1);
+    await here.send(1);
+    const sent = third.use.others().map((mirror) => [mirror.name, mirror.sent]);
+    expect(Object.fromEntries(sent)).toEqual({ 'old.db': 61, 'new.db': 61 });
   });
 
   test('tells the requests of two copies apart, although their ids are the same', async () => {

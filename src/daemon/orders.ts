@@ -26,7 +26,7 @@ export interface OrderRunnerDeps {
   readonly clock: Clock;
   readonly goneAfterMs: number;
   readonly log: Log;
-  readonly pacer: Pick<Pacer, 'wait'>;
+  readonly pacer: Pick<Pacer, 'waitForRoom'>;
   readonly onEvent: (event: PassEvent) => void;
   /** Stops the scheduled sweeps of the lists that an order wants, after their current pages. */
   readonly stopSweeps: (isWanted: (key: ListKey) => boolean) => Promise<void>;
@@ -35,12 +35,6 @@ export interface OrderRunnerDeps {
   /** Called when an order has ended. @param error the reason if it stopped short, else null */
   readonly onEnd: (error: unknown) => void;
 }
-
-/**
- * A request of an order that has used up the budget waits at least this many ms, not just for the next place
- * in it, and at most so long: a person may lift a lowered budget.
- */
-const BUDGET_WAIT_MS = { least: MINUTE, most: 10 * MINUTE };
 
 /** An order that ends so is over: a person must correct the configuration, then order again. */
 const NEED_A_PERSON = ['KEY_REFUSED', 'OTHER_ACCOUNT'] as const;
@@ -123,10 +117,13 @@ export class OrderRunner {
   }
 
   async #carryOut(order: Order, signal: AbortSignal, places: number): Promise<void> {
-    const { mirror, account, clock, goneAfterMs, log, onEvent, stopSweeps, onEnd } = this.#deps;
-    const client = patientClient(this.#deps.client, (resumeAt) =>
-      this.#waitForBudget(order, resumeAt, signal),
-    );
+    const { mirror, account, clock, goneAfterMs, log, onEvent, stopSweeps, onEnd, pacer } = this.#deps;
+    // If the order stopped instead, its questions about rows that are gone would begin again each time, and
+    // never end where the requests of the window become free singly.
+    const client = patientClient(this.#deps.client, async (resumeAt, ended) => {
+      this.#logOnce(order, 'order waits for the day budget');
+      await pacer.waitForRoom(resumeAt, ended);
+    });
     let problem: unknown = null;
     try {
       // A sync then resumes the stopped sweeps; a resync reads their lists from the first page.
@@ -155,18 +152,6 @@ export class OrderRunner {
       await mirror.passes.end(pass.id, { state: 'failed', error: stopped.message, report }, clock.now());
       log.error({ order: order.id, cause: stopped.message }, 'order failed');
     }
-  }
-
-  /**
-   * Waits for a place in the day's budget. If the order stopped instead, its questions about rows that are
-   * gone would begin again each time, and never end where the requests of the window become free singly.
-   */
-  async #waitForBudget(order: Order, resumeAt: Date, signal: AbortSignal): Promise<void> {
-    const { clock, pacer } = this.#deps;
-    this.#logOnce(order, 'order waits for the day budget');
-    const { least, most } = BUDGET_WAIT_MS;
-    const now = clock.now();
-    await pacer.wait(now + Math.min(Math.max(resumeAt.getTime() - now, least), most), signal);
   }
 
   /** Lets other lists go first, if requests of the order were refused or not answered. */

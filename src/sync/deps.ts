@@ -1,11 +1,11 @@
 import type { Clock } from '../core/clock.ts';
 import type { Reason } from '../core/ledger.ts';
 import type { Writer } from '../mirror/mirror.ts';
-import type { Client } from '../service/client.ts';
+import type { CallOptions, Client } from '../service/client.ts';
 import type { AccountCheck } from './account.ts';
 import type { PassEvent } from './events.ts';
 
-export type { Client };
+export type { CallOptions, Client };
 
 /** The dependencies of a sweep. */
 export interface SweepDeps {

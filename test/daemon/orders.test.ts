@@ -287,32 +287,74 @@ describe('the daemon resumes an order by itself', () => {
   });
 });
 
-test('an order that the budget has stopped rests a minute, not just until one request is free', async () => {
+describe('an order that waits for the day budget', () => {
   const perDay = 20;
-  // The reserve leaves no request to schedules.
-  const house = await daemonHouse({
-    ...SHORT,
-    limits: { pageSize: 20, perDay, reserved: perDay },
-    pollMs: 1000,
-  });
-  const { clock, sandbox } = house;
-  const first = await house.start();
-  for (let orders = 0; orders < 3; orders += 1) {
-    await clock.sleep(MINUTE);
-    await house.order({ kind: 'resync' });
-  }
-  await clock.sleep(MINUTE);
-  expect(sandbox.arrivals).toHaveLength(perDay);
-  await first.stop();
 
-  // The new daemon resumes the order 5 s before the oldest request leaves the window.
-  const oldest = sandbox.arrivals[0]?.at ?? 0;
-  clock.advance(oldest + 24 * HOUR + 25_000 - clock.now());
-  const restart = clock.now();
-  await house.start();
-  await clock.sleep(10 * MINUTE);
-  expect(sandbox.arrivals.length).toBeGreaterThan(perDay);
-  expect((sandbox.arrivals[perDay]?.at ?? 0) - restart).toBeGreaterThanOrEqual(MINUTE);
+  /** A daemon that has used up its day by orders. The reserve leaves no request to schedules. */
+  async function spentHouse() {
+    const limits = { pageSize: 20, perDay, reserved: perDay };
+    const house = await daemonHouse({ ...SHORT, limits, pollMs: 1000 });
+    const running = await house.start();
+    for (let orders = 0; orders < 3; orders += 1) {
+      await house.clock.sleep(MINUTE);
+      await house.order({ kind: 'resync' });
+    }
+    await house.clock.sleep(MINUTE);
+    expect(house.sandbox.arrivals).toHaveLength(perDay);
+    const [current] = (await house.status()).openPasses;
+    if (current === undefined) throw new Error('no order waits');
+    return { house, running, id: current.id };
+  }
+
+  test('rests a minute, not just until one request is free', async () => {
+    const { house, running } = await spentHouse();
+    const { clock, sandbox } = house;
+    await running.stop();
+
+    // The new daemon resumes the order 5 s before the oldest request leaves the window.
+    const oldest = sandbox.arrivals[0]?.at ?? 0;
+    clock.advance(oldest + 24 * HOUR + 25_000 - clock.now());
+    const restart = clock.now();
+    await house.start();
+    await clock.sleep(10 * MINUTE);
+    expect(sandbox.arrivals.length).toBeGreaterThan(perDay);
+    expect((sandbox.arrivals[perDay]?.at ?? 0) - restart).toBeGreaterThanOrEqual(MINUTE);
+  });
+
+  test('goes on within minutes once the budget has room before its time', async () => {
+    const { house, id } = await spentHouse();
+    house.limits.perDay = 10 * perDay;
+    expect(await ended(house, id, 12 * MINUTE)).toMatchObject({ state: 'done' });
+  });
+
+  test('ends at once when a person cancels it', async () => {
+    const { house, id } = await spentHouse();
+    const next = await house.order({ lists: ['tags'] });
+    const { orders } = openMirror(house.database);
+    expect(await orders.cancel(id, house.clock.now())).toBe(true);
+    await house.clock.sleep(5000);
+    expect(house.said().filter(({ msg }) => msg === 'order cancelled')).toHaveLength(1);
+    expect(await orders.read(next), 'the next order begins to wait').toMatchObject({ state: 'running' });
+    expect(house.sandbox.arrivals).toHaveLength(perDay);
+  });
+
+  test('does not keep the daemon from stopping, and is resumed by the next one', async () => {
+    const { house, running, id } = await spentHouse();
+    const from = house.clock.now();
+    await running.stop();
+    expect(house.clock.now()).toBe(from);
+    expect(await openMirror(house.database).orders.read(id)).toMatchObject({ state: 'running' });
+    house.limits.perDay = 10 * perDay;
+    await house.start();
+    expect(await ended(house, id, 5 * MINUTE)).toMatchObject({ state: 'done' });
+  });
+
+  test('fails when the service refuses the key in the meantime', async () => {
+    const { house, id } = await spentHouse();
+    house.limits.perDay = perDay + 1;
+    house.key = 'a wrong key';
+    expect(await ended(house, id, 12 * MINUTE)).toMatchObject({ state: 'failed' });
+  });
 });
 
 test('an order ends where requests become free singly, and asks about no row again and again', async () => {

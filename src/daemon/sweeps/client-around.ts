@@ -1,35 +1,33 @@
 import { isMirrorError } from '../../core/errors.ts';
-import type { Client } from '../../sync/deps.ts';
+import type { CallOptions, Client } from '../../sync/deps.ts';
 
 /** A client whose every request is sent by `around`. */
 export function clientAround(
   client: Client,
-  around: <Result>(send: () => Promise<Result>) => Promise<Result>,
+  around: <Result>(send: () => Promise<Result>, options: CallOptions) => Promise<Result>,
 ): Client {
-  const wrapped =
-    <Parameters extends unknown[], Result>(send: (...parameters: Parameters) => Promise<Result>) =>
-    async (...parameters: Parameters): Promise<Result> =>
-      await around(() => send(...parameters));
   return {
-    listPage: wrapped((...call: Parameters<Client['listPage']>) => client.listPage(...call)),
-    getInbox: wrapped((...call: Parameters<Client['getInbox']>) => client.getInbox(...call)),
-    getConversation: wrapped((...call: Parameters<Client['getConversation']>) =>
-      client.getConversation(...call),
-    ),
-    search: wrapped((...call: Parameters<Client['search']>) => client.search(...call)),
-    ping: wrapped((...call: Parameters<Client['ping']>) => client.ping(...call)),
+    listPage: (list, token, options) => around(() => client.listPage(list, token, options), options),
+    getInbox: (inboxId, options) => around(() => client.getInbox(inboxId, options), options),
+    getConversation: (inboxId, id, options) =>
+      around(() => client.getConversation(inboxId, id, options), options),
+    search: (list, by, options) => around(() => client.search(list, by, options), options),
+    ping: (options) => around(() => client.ping(options), options),
   };
 }
 
 /** A client whose requests wait for a place in the day's budget, instead of failing. */
-export function patientClient(client: Client, wait: (resumeAt: Date) => Promise<void>): Client {
-  return clientAround(client, async (send) => {
+export function patientClient(
+  client: Client,
+  wait: (resumeAt: Date, signal: AbortSignal | undefined) => Promise<void>,
+): Client {
+  return clientAround(client, async (send, { signal }) => {
     for (;;)
       try {
         return await send();
       } catch (error) {
         if (!isMirrorError(error, 'BUDGET_SPENT') || error.resumeAt === undefined) throw error;
-        await wait(error.resumeAt);
+        await wait(error.resumeAt, signal);
       }
   });
 }

@@ -24,6 +24,12 @@ const READ_EVERY_MS = MINUTE;
 /** The profile is learned again after a day. */
 const LEARN_EVERY_MS = DAY;
 
+/**
+ * A request of an order that has used up the budget waits at least this many ms, not just for the next place
+ * in it, and at most so long: a person may lift a lowered budget.
+ */
+const ROOM_WAIT_MS = { least: MINUTE, most: 10 * MINUTE };
+
 export interface PacerDeps {
   readonly mirror: Pick<Writer, 'activity' | 'bookmarks' | 'budget' | 'credit' | 'rates' | 'saveCredit'>;
   readonly clock: Clock;
@@ -97,10 +103,15 @@ export class Pacer {
     }
   }
 
-  /** Waits until an instant (epoch ms) without a token. @throws the signal's reason */
-  async wait(until: number, signal: AbortSignal): Promise<void> {
+  /**
+   * Waits without a token until the day's budget may have room for a request of an order.
+   * @param roomAt when it has room at the latest
+   * @throws the signal's reason
+   */
+  async waitForRoom(roomAt: Date, signal: AbortSignal | undefined): Promise<void> {
+    const { least, most } = ROOM_WAIT_MS;
     const { clock } = this.#deps;
-    await clock.sleep(Math.max(0, until - clock.now()), signal);
+    await clock.sleep(Math.min(Math.max(roomAt.getTime() - clock.now(), least), most), signal);
   }
 
   /** Puts a token back that {@link take} has given, because no request could use it. */

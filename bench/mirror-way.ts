@@ -1,8 +1,7 @@
 import { hostname } from 'node:os';
 import { LIST_NAMES, listId } from '../src/core/lists.ts';
-import { keyFingerprint } from '../src/core/secrets.ts';
+import { type Access, keyFingerprint } from '../src/core/secrets.ts';
 import { openDatabase } from '../src/database/open.ts';
-import type { Access } from '../src/mirror/gate/account.ts';
 import { acquireLease } from '../src/mirror/lease.ts';
 import { openWriter } from '../src/mirror/mirror.ts';
 import { createClient } from '../src/service/client.ts';
@@ -29,14 +28,14 @@ export async function mirrorWay({ url, file }: PhaseSpec): Promise<OpenWay> {
   const lease = await acquireLease(database, claimant);
   const writer = openWriter(database, lease);
   const http = createHttp(url, () => KEY);
+  const access = (): Access => ({ address: url, fingerprint: keyFingerprint(KEY) });
   const gate = createGate({
     ledger: writer.ledger,
     clock,
     budget: { perSecond: 10_000, perDay: 1_000_000_000, reserved: 0 },
-    access: () => KEY,
+    access,
   });
   const client = createClient({ http, gate, pageSize: PAGE_SIZE, storePublicPermalink: false });
-  const access = (): Access => ({ address: url, fingerprint: keyFingerprint(KEY) });
   const account = new AccountCheck({ mirror: writer, clock, access });
   const { signal } = new AbortController();
   return {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Budget } from '../../src/core/budget.ts';
 import { DAY, HOUR, SECOND } from '../../src/core/clock.ts';
 import type { ListName } from '../../src/core/lists.ts';
+import { type Access, keyFingerprint } from '../../src/core/secrets.ts';
 import { Daemon } from '../../src/daemon/daemon.ts';
 import { Pacer } from '../../src/daemon/sweeps/pacer.ts';
 import { openDatabase } from '../../src/database/open.ts';
@@ -24,6 +25,7 @@ import { type Measured, type Outcome, Staleness } from './staleness.ts';
 import type { Trace } from './trace.ts';
 
 const KEY = 'sandbox-key';
+const ACCESS: Access = { address: 'http://sandbox/v1', fingerprint: keyFingerprint(KEY) };
 export const BUDGET: Budget = { pageSize: 100, perSecond: 1, perDay: 5000, reserved: 250 };
 /**
  * Milliseconds between two ticks of the daemon. It reads at most about one page a tick here, because the
@@ -149,7 +151,7 @@ async function startDaemon({ clock, http, schedules, readPages, onRead }: Daemon
   const gate = createGate({
     ledger: mirror.ledger,
     clock: killSwitch.gateClock(),
-    access: () => KEY,
+    access: () => ACCESS,
     budget: BUDGET,
   });
   const client = createClient({
@@ -174,7 +176,7 @@ async function startDaemon({ clock, http, schedules, readPages, onRead }: Daemon
     budget: BUDGET,
     pacer: new Pacer({ mirror, clock: killSwitch.pacerClock(), budget: BUDGET, timezone: 'UTC' }),
     readPages: readPages ? { stretches: true } : null,
-    access: () => ({ address: 'http://sandbox/v1', fingerprint: KEY }),
+    access: () => ACCESS,
     onEvent: (event) => killSwitch.onEvent(event),
     onFailure: () => undefined,
     pollMs: POLL_MS,

@@ -5,6 +5,17 @@ export function keyFingerprint(key: string): string {
   return createHash('sha256').update(`inbox-mirror key ${key}`).digest('hex').slice(0, 16);
 }
 
+/** How a process reaches an account: INBOX_API_URL, and the {@link keyFingerprint} of its key. */
+export interface Access {
+  readonly address: string;
+  readonly fingerprint: string;
+}
+
+/** A text that is equal for equal accesses. It holds no part of the key. */
+export function accessId({ address, fingerprint }: Access): string {
+  return `${fingerprint} ${address}`;
+}
+
 /** The key that the sandbox accepts by default. It opens no account. */
 export const SANDBOX_KEY = 'sandbox-key';
 

@@ -2,9 +2,9 @@ import { MINUTE, SECOND } from '../core/clock.ts';
 import { type GateState, judgeGate } from '../core/gate-state.ts';
 import { fromNow, duration } from '../core/humanize.ts';
 import { LONGEST_HINT_MS } from '../core/retry-timing.ts';
-import type { Access, OtherAccount } from '../mirror/gate/account.ts';
+import { type Access, accessId } from '../core/secrets.ts';
+import type { OtherAccount } from '../mirror/gate/account.ts';
 import type { Outage } from '../mirror/gate/outage.ts';
-import { accessId } from '../mirror/mirror.ts';
 import type { Log } from '../session/log.ts';
 import { LONGEST_TEST_MS } from '../sync/account.ts';
 

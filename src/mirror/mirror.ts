@@ -1,12 +1,13 @@
 import type { Budget } from '../core/budget.ts';
 import type { ListName } from '../core/lists.ts';
 import type { Ledger } from '../core/ledger.ts';
+import type { Access } from '../core/secrets.ts';
 import type { Database } from '../database/database.ts';
 import { BookmarkReader, Bookmarks } from './bookmarks/bookmarks.ts';
 import { readRates, type StoredRate, writeRates } from './bookmarks/rates.ts';
 import { writeCoverDays } from './bookmarks/rounds.ts';
 import { iso } from '../database/instants.ts';
-import { type Access, type KnownAccount, proveAccount, readAccount, refuseAccount } from './gate/account.ts';
+import { type KnownAccount, proveAccount, readAccount, refuseAccount } from './gate/account.ts';
 import { isProvenAddress, proveAddress } from './settings/address.ts';
 import { type Credit, readCredit, writeCredit } from './settings/credit.ts';
 import { BudgetReader } from './gate/budget-use.ts';
@@ -42,10 +43,9 @@ import { keepSlots, type SlotPattern } from './settings/slots.ts';
 import { keepViewSettings, type ViewSettings } from './settings/views.ts';
 
 // Functions that need no database: the kinds and the order of conversations, the form of changes and
-// webhooks, and checks of an access, of a lease, of sweeps and of passes.
+// webhooks, and checks of a lease, of sweeps and of passes.
 export { AGE_EDGES, ageIndex, AGES, kindOf, KINDS, NEVER } from './bookmarks/kinds.ts';
 export { isBeyond, isInOrder } from './bookmarks/order.ts';
-export { accessId } from './gate/account.ts';
 export { type Cursor, cursorText, readCursor } from './history/cursor.ts';
 export { targetOf, wholeTargetOf } from './history/deliveries.ts';
 export { placeAfter } from './history/read.ts';

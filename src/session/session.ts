@@ -1,8 +1,7 @@
 import { type Clock, HOUR, MINUTE, SECOND } from '../core/clock.ts';
-import { keyFingerprint } from '../core/secrets.ts';
+import { type Access, accessId, keyFingerprint } from '../core/secrets.ts';
 import { openDatabase } from '../database/open.ts';
-import type { Access } from '../mirror/gate/account.ts';
-import { accessId, type Mirror, openMirror } from '../mirror/mirror.ts';
+import { type Mirror, openMirror } from '../mirror/mirror.ts';
 import { type Client, createClient } from '../service/client.ts';
 import { createGate, type GateEvent, type RequestEnd } from '../service/gate/gate.ts';
 import { createHttp } from '../service/http.ts';
@@ -217,7 +216,7 @@ async function openClient(
     ledger: mirror.ledger,
     clock,
     budget: config.budget,
-    access: () => accessId(access()),
+    access,
     onGranted: (request) => keyUse.granted(request),
     onEvent: (event) => {
       logGateEvent(log, event, unattended ? 'debug' : 'warn');

@@ -3,8 +3,9 @@ import { type Clock, HOUR, MINUTE } from '../core/clock.ts';
 import { isMirrorError, MirrorError } from '../core/errors.ts';
 import { plural } from '../core/humanize.ts';
 import { INBOXES } from '../core/lists.ts';
-import type { Access, KnownAccount, KnownInbox } from '../mirror/gate/account.ts';
-import { accessId, type Writer } from '../mirror/mirror.ts';
+import { type Access, accessId } from '../core/secrets.ts';
+import type { KnownAccount, KnownInbox } from '../mirror/gate/account.ts';
+import type { Writer } from '../mirror/mirror.ts';
 import type { CallOptions, Client, Page } from '../service/client.ts';
 
 /** The pages of a list by the token that leads to them; null leads to the first. */

@@ -4,7 +4,7 @@ import type { ListKey } from '../../src/core/lists.ts';
 import { Cooldowns } from '../../src/daemon/sweeps/cooldowns.ts';
 import { prolonged, troubleOf } from '../../src/daemon/troubles.ts';
 import { asGateState } from '../../src/mirror/gate/ledger.ts';
-import { accessId } from '../../src/mirror/mirror.ts';
+import { accessId } from '../../src/core/secrets.ts';
 
 const ACCESS = { address: 'https://mail.example.com/v1', fingerprint: 'in use' };
 const NOW = Date.parse('2026-03-02T12:00:00Z');

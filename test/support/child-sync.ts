@@ -1,6 +1,7 @@
 // A process that syncs, for tests that kill it: node child-sync.ts BASE_URL DATABASE_URL PAGE_SIZE
 // With `open-only` as BASE_URL it only opens the mirror, which creates the tables.
 // It prints the code of the error that stopped it, or `complete`.
+import { type Access, keyFingerprint } from '../../src/core/secrets.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { acquireLease } from '../../src/mirror/lease.ts';
 import { openWriter } from '../../src/mirror/mirror.ts';
@@ -25,10 +26,11 @@ if (url === 'open-only') {
 const lease = await acquireLease(database, claimantOf('child-sync', clock));
 const writer = openWriter(database, lease);
 const http = createHttp(url, key);
+const access = (): Access => ({ address: url, fingerprint: keyFingerprint(key()) });
 const budget = { perSecond: 1000, perDay: 1_000_000, reserved: 0 };
 const client = createClient({
   http,
-  gate: createGate({ ledger: writer.ledger, clock, access: key, budget }),
+  gate: createGate({ ledger: writer.ledger, clock, access, budget }),
   pageSize: Number(pageSize),
   storePublicPermalink: false,
 });

@@ -2,15 +2,14 @@ import { onTestFinished } from 'vitest';
 import { MINUTE } from '../../src/core/clock.ts';
 import { isMirrorError } from '../../src/core/errors.ts';
 import type { ListName } from '../../src/core/lists.ts';
-import { keyFingerprint } from '../../src/core/secrets.ts';
+import { type Access, keyFingerprint } from '../../src/core/secrets.ts';
 import { Daemon } from '../../src/daemon/daemon.ts';
 import { housekeepDaily } from '../../src/daemon/housekeeping.ts';
 import { Pacer } from '../../src/daemon/sweeps/pacer.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
-import type { Access } from '../../src/mirror/gate/account.ts';
 import { acquireLease } from '../../src/mirror/lease.ts';
-import { accessId, openMirror, openWriter, type Writer } from '../../src/mirror/mirror.ts';
+import { openMirror, openWriter, type Writer } from '../../src/mirror/mirror.ts';
 import type { PassSpec } from '../../src/mirror/passes/passes.ts';
 import { type MirrorStatus, readStatus } from '../../src/mirror/status.ts';
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/sandbox.ts';
@@ -208,7 +207,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
         createGate({
           ledger: writer.ledger,
           clock: killSwitch.gateClock(),
-          access: () => accessId(access()),
+          access,
           random: () => 0.5,
           budget: house.limits,
         }),

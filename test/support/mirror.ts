@@ -135,7 +135,7 @@ export async function mirrorOf(options: MirrorOptions = {}): Promise<TestMirror>
     ledger: writer.ledger,
     clock,
     budget: { perSecond: 1000, perDay: 1_000_000, reserved: 0, ...options.budget },
-    access: () => keyFingerprint(KEY),
+    access: () => ({ address: url, fingerprint: keyFingerprint(KEY) }),
     onEvent: (event) => gateEvents.push(event),
     random: () => 0.5,
     patienceMs: Number.POSITIVE_INFINITY,

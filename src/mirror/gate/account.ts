@@ -1,13 +1,8 @@
+import { type Access, accessId } from '../../core/secrets.ts';
 import type { Database } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 import type { FencedDatabase } from '../lease.ts';
 import { readSetting, writeSetting } from '../settings/settings.ts';
-
-/** How a process reaches an account: INBOX_API_URL, and the fingerprint of its key. */
-export interface Access {
-  readonly address: string;
-  readonly fingerprint: string;
-}
 
 /** An inbox of the mirror. */
 export interface KnownInbox {
@@ -49,11 +44,6 @@ export interface OtherAccountRow {
 /** The settings that hold the access which has led to the mirror's account. */
 const ADDRESS = 'account_address';
 const KEY = 'account_key';
-
-/** A text that is equal for equal accesses. It holds no part of the key. */
-export function accessId({ address, fingerprint }: Access): string {
-  return `${fingerprint} ${address}`;
-}
 
 export function asOtherAccount(row: OtherAccountRow): OtherAccount | null {
   const { account_access: access, account_cause: cause, account_since: since, account_until: until } = row;

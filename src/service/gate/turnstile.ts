@@ -19,6 +19,7 @@ import {
   type RequestEntry,
   SCHEDULED_REASONS,
 } from '../../core/ledger.ts';
+import { type Access, accessId } from '../../core/secrets.ts';
 import { budgetSpent, gatePaused, grantedTooLate, keyRefused } from './errors.ts';
 import { bottleneckOn } from './limiter.ts';
 import { latestStartMs, OwnRequests, unansweredMs } from './spacing.ts';
@@ -46,8 +47,8 @@ export interface TurnstileOptions {
   readonly ledger: Ledger;
   readonly clock: Clock;
   readonly budget: Pick<Budget, 'perSecond' | 'perDay' | 'reserved' | 'lowered' | 'isUsedUp'>;
-  /** Names the key and the address in use: a refusal holds for both together. */
-  readonly access: () => string;
+  /** The key and the address in use: a refusal holds for both together. */
+  readonly access: () => Access;
   /**
    * Called after the ledger has recorded a request and before it leaves. If its slot is old by then, it is
    * withdrawn: the caller has counted one too many.
@@ -75,7 +76,7 @@ export interface Slot {
   readonly id: number;
   /** Sent alone after a pause; a good answer ends the pause. */
   readonly isTrial: boolean;
-  /** The access in use. */
+  /** The access that the request uses, as {@link accessId} names it. */
   readonly access: string;
   readonly start: number;
   readonly recordedAt: number;
@@ -211,7 +212,7 @@ export class Turnstile {
         continue;
       }
       const { now, asked: recordedAt } = await this.#readClock();
-      const access = this.#options.access();
+      const access = accessId(this.#options.access());
       const spaces = { gapMs: this.#gapMs, unansweredMs: unansweredMs(this.#gapMs) };
       const bootAt = this.#followed?.boot?.at ?? null;
       const cap = readCap();
@@ -269,7 +270,7 @@ export class Turnstile {
     this.#fillAt = clock.monotonic() + Math.min(Math.max(freesInMs, FILL_MS.least), FILL_MS.most);
     if (left > 0) return;
     const { refusedKey, cause } = await ledger.gateState();
-    if (refusedKey === this.#options.access()) throw keyRefused(cause ?? REFUSAL_CAUSE);
+    if (refusedKey === accessId(this.#options.access())) throw keyRefused(cause ?? REFUSAL_CAUSE);
     await this.meetPause(now);
     throw this.#budgetSpent(cap, freesInMs, now);
   }

@@ -3,6 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
 import { MirrorError } from '../../../src/core/errors.ts';
 import { LIST_NAMES } from '../../../src/core/lists.ts';
+import { keyFingerprint } from '../../../src/core/secrets.ts';
 import type { Database } from '../../../src/database/database.ts';
 import { iso } from '../../../src/database/instants.ts';
 import { acquireLease, type Lease } from '../../../src/mirror/lease.ts';
@@ -74,13 +75,14 @@ async function worldOf(): Promise<World> {
     async carryOut(writer) {
       const order = await openMirror(database).orders.next();
       if (order === null) throw new Error('nothing was ordered');
-      const http = createHttp(program.env['INBOX_API_URL'] ?? '', () => program.env['INBOX_API_KEY'] ?? '');
+      const { INBOX_API_URL: address = '', INBOX_API_KEY: key = '' } = program.env;
+      const http = createHttp(address, () => key);
       onTestFinished(() => http.close());
       const budget = { perSecond: 500, perDay: 5000, reserved: 0 };
       const gate = createGate({
         ledger: writer.ledger,
         clock,
-        access: () => program.env['INBOX_API_KEY'] ?? '',
+        access: () => ({ address, fingerprint: keyFingerprint(key) }),
         budget,
       });
       const client = createClient({ http, gate, pageSize: 100, storePublicPermalink: false });

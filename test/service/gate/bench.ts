@@ -3,6 +3,7 @@ import { setTimeout as turnOfTheLoop } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import type { Clock } from '../../../src/core/clock.ts';
 import type { Ledger, Reason } from '../../../src/core/ledger.ts';
+import { type Access, keyFingerprint } from '../../../src/core/secrets.ts';
 import type { Database } from '../../../src/database/database.ts';
 import { openDatabase } from '../../../src/database/open.ts';
 import { DatabaseLedger } from '../../../src/mirror/gate/ledger.ts';
@@ -171,6 +172,11 @@ export interface StartOptions extends Partial<
   readonly onSettled?: (ledger: Ledger, id: number) => Promise<void>;
 }
 
+/** The access of a process with this key. */
+export function accessWith(key: string): Access {
+  return { address: 'http://sandbox', fingerprint: keyFingerprint(key) };
+}
+
 /** A sandbox and processes that send requests to it, all on one test clock. Database and ledger are real. */
 export function benchOf(sandboxOptions: Partial<SandboxOptions> = {}, clock = new PatientClock()): Bench {
   const sandbox = createSandbox({
@@ -239,7 +245,7 @@ export function benchOf(sandboxOptions: Partial<SandboxOptions> = {}, clock = ne
         random: () => 0.5,
         patienceMs: Number.POSITIVE_INFINITY,
         ...options,
-        access: key,
+        access: () => accessWith(key()),
       });
       let asking = 0;
       return {

@@ -2,10 +2,11 @@ import { expect, test } from 'vitest';
 import { HOUR, MINUTE, SECOND } from '../../../src/core/clock.ts';
 import { isMirrorError } from '../../../src/core/errors.ts';
 import type { Grant } from '../../../src/core/ledger.ts';
+import { accessId } from '../../../src/core/secrets.ts';
 import type { ScriptedOutcome } from '../../../src/sandbox/sandbox.ts';
 import { KEY } from '../../support/mirror.ts';
 import { freshMirrorFile } from '../../support/template.ts';
-import { type Bench, benchOf, ENTRY, gapsOf, OK, type Process, times } from './bench.ts';
+import { accessWith, type Bench, benchOf, ENTRY, gapsOf, OK, type Process, times } from './bench.ts';
 
 const TOO_MANY = { status: 429, body: '{"Message":"Too Many Requests"}' };
 
@@ -233,7 +234,7 @@ test.each([
         gapMs: 1000,
         unansweredMs: 5000,
         cap: 5000,
-        access: KEY,
+        access: accessId(accessWith(KEY)),
         ownIds: [id],
         bootAt: null,
       };

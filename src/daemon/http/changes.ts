@@ -105,10 +105,11 @@ export function addChangesEndpoint(
         await clock.sleep(Math.min(POLL_MS, until - clock.monotonic()), closed.signal).catch(() => undefined);
         if (closed.signal.aborted) break;
         const last = await newest();
-        if (last.id <= seen.id) continue;
+        // A smaller id, or another epoch, may be of a restored backup: the query refuses the place then.
+        if (last.id === seen.id && last.epoch === (seen.epoch ?? last.epoch)) continue;
         found = await after(seen);
         // The query ran after this place was read, so it missed no change up to it.
-        seen = last;
+        if (last.id > seen.id) seen = last;
       }
     } finally {
       waiting -= 1;

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { Cursor } from '../../../src/mirror/history/cursor.ts';
+import type { EndpointsOptions } from '../../../src/daemon/http/server.ts';
+import { type Cursor, cursorText } from '../../../src/mirror/history/cursor.ts';
+import { openMirror } from '../../../src/mirror/mirror.ts';
 import { ON_SQLITE } from '../../support/provider.ts';
 import { firstInbox, parseLines } from '../../support/rows.ts';
 import { backUp, restore } from '../../support/restore.ts';
@@ -12,8 +14,8 @@ interface Line {
   readonly field: string;
 }
 
-async function withHistory(): Promise<Served> {
-  const all = await served();
+async function withHistory(endpoints: Partial<EndpointsOptions> = {}): Promise<Served> {
+  const all = await served({}, endpoints);
   await all.sync();
   all.mirror.sandbox.applyEvents(40);
   await all.sync();
@@ -180,7 +182,7 @@ test('GET /changes gives cursors with an epoch, and answers 410 to one whose cha
   expect((await lines(all, `?since_id=${String(known)}`)).length).toBeGreaterThan(20);
 });
 
-test('GET /changes answers 410 to a cursor beyond the newest change, also while it waits', async () => {
+test('GET /changes answers 410 to a cursor beyond the newest change', async () => {
   const all = await withHistory();
   const last = (await lines(all, '')).at(-1)?.id ?? 0;
   for (const query of [`since_id=${last + 1}`, 'since_id=1000000&field=status&wait=20']) {
@@ -188,9 +190,37 @@ test('GET /changes answers 410 to a cursor beyond the newest change, also while 
     expect([status, json]).toEqual([410, { error: expect.stringContaining(`the newest is ${last}`) }]);
   }
   expect(await lines(all, `?since_id=${last}`)).toEqual([]);
-  const restored = all.ask(`/changes?since_id=${last}&wait=20`);
-  await all.mirror.database.execute('DELETE FROM changes WHERE id > 3');
-  expect((await restored).status).toBe(410);
+});
+
+describe('GET /changes that waits answers 410', () => {
+  /** The answer to a request that waits after the newest change while `meanwhile` happens. */
+  async function waiting(cursor: (newest: Cursor) => string, meanwhile: string) {
+    let isWaiting = false;
+    const all: Served = await withHistory({
+      async newestChange() {
+        if (isWaiting) await all.mirror.database.execute(meanwhile);
+        isWaiting = false;
+        return await openMirror(all.mirror.database).history.newestCursor();
+      },
+    });
+    const newest = await openMirror(all.mirror.database).history.newestCursor();
+    isWaiting = true;
+    const { status, json } = await all.ask(`/changes?since_id=${cursor(newest)}&wait=20`);
+    expect(isWaiting).toBe(false);
+    return [status, json['error']];
+  }
+
+  test('once the mirror no longer has the change of its cursor', async () => {
+    const deleted = 'DELETE FROM changes WHERE id > 3';
+    const answer = [410, expect.stringContaining('the newest is 3')];
+    expect(await waiting(({ id }) => String(id), deleted)).toEqual(answer);
+    expect(await waiting(cursorText, deleted)).toEqual(answer);
+  });
+
+  test('once another change has the id of its cursor', async () => {
+    const renamed = `UPDATE epochs SET epoch = 'another'`;
+    expect(await waiting(cursorText, renamed)).toEqual([410, expect.stringContaining('is another one than')]);
+  });
 });
 
 test('GET /changes names the valid fields and inboxes in its 400, and has the names of the ids', async () => {

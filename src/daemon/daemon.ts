@@ -1,5 +1,5 @@
 import type { Budget } from '../core/budget.ts';
-import { type Clock, DAY, FOLLOW_CLOCK_MS, MINUTE, SECOND, wasSet } from '../core/clock.ts';
+import { type Clock, DAY, FOLLOW_CLOCK_MS, SECOND, wasSet } from '../core/clock.ts';
 import { type ErrorCode, isMirrorError, isPassingFailure, messageOf } from '../core/errors.ts';
 import type { ListName } from '../core/lists.ts';
 import type { Access } from '../core/secrets.ts';
@@ -12,6 +12,7 @@ import type { Client } from '../sync/deps.ts';
 import type { PassEvent } from '../sync/events.ts';
 import type { Cron } from '../sync/planning/cron.ts';
 import { markDue } from '../sync/planning/due.ts';
+import { DatabaseHealth } from './watches/database-health.ts';
 import { OrderRunner } from './orders.ts';
 import type { Pacer } from './sweeps/pacer.ts';
 import type { ReadPages } from './sweeps/pages.ts';
@@ -54,19 +55,6 @@ const READ_BY_TICK: readonly ErrorCode[] = [
 ];
 
 /**
- * After a failure of the database the loop waits this many ms at first, then twice as long each time, and at
- * most. A restarted server answers within seconds; a full disk stays full.
- */
-const FIRST_BACKOFF_MS = SECOND;
-const LONGEST_BACKOFF_MS = 30 * SECOND;
-
-/**
- * A sweep or an order that the database has let fail counts as a failure for at most 10 minutes. A written
- * page or a complete list ends it earlier, a tick does not: a full disk can still be read.
- */
-const WRITE_FAILURE_MS = 10 * MINUTE;
-
-/**
  * Keeps the mirror fresh within the budget. It carries out orders first, then begins the sweeps that are due
  * and have a place, and waits while the service or the budget requires it. Everything that must survive a
  * restart is in SQL. The caller must hold the lease.
@@ -76,12 +64,11 @@ export class Daemon {
   readonly #sweeps: ScheduledSweeps;
   readonly #orders: OrderRunner;
   readonly #troubles: TroubleLog;
+  readonly #database: DatabaseHealth;
   #outage: Outage | null = null;
   /** Settles when the outage is stored. A tick that reads an older one would test the service once more. */
   #written = Promise.resolve();
   #otherAccount: OtherAccount | null = null;
-  #databaseBackoff = { ms: 0, until: 0 };
-  #writeFailure: { readonly message: string; readonly until: number } | null = null;
   #nextSlotAt = 0;
   /** When the ledger followed the clock (monotonic ms), and the boot's time as the clock showed it then. */
   #followed: { readonly monotonic: number; readonly at: number } | null = null;
@@ -93,6 +80,7 @@ export class Daemon {
     this.#deps = deps;
     this.#lastTickAt = deps.clock.monotonic();
     this.#troubles = new TroubleLog(deps.log);
+    this.#database = new DatabaseHealth(deps.clock);
     const onEvent = (event: PassEvent): void => this.#onEvent(event);
     const account = new AccountCheck(deps);
     this.#sweeps = new ScheduledSweeps({
@@ -148,8 +136,8 @@ export class Daemon {
 
   /** One step: begins everything that can begin now, and waits for none of it. */
   async tick(): Promise<void> {
+    if (this.#database.rests) return;
     const { clock, mirror, access, onFailure } = this.#deps;
-    if (clock.monotonic() < this.#databaseBackoff.until) return;
     try {
       await this.#followClock();
       await this.#markDue();
@@ -166,7 +154,7 @@ export class Daemon {
       if (trouble !== null || (outage === null && otherAccount === null)) this.#troubles.report(trouble, now);
       if (ordered || this.#orders.isBusy) await this.#orders.beginNext(trouble, this.#outage);
       if (trouble === null) await this.#sweeps.beginDue();
-      onFailure(this.#failureOfWrites());
+      onFailure(this.#database.writeFailure);
     } catch (error) {
       if (isPassingFailure(error)) onFailure(error.message);
       this.#handleError(error);
@@ -209,7 +197,10 @@ export class Daemon {
     const isPage = event.kind === 'page' || event.kind === 'page-read';
     // Only a write proves that the database works: a full disk can still be read. A sweep that had every page
     // when the database failed writes no further page: its end counts.
-    if (isPage || (event.kind === 'list-done' && event.report.outcome === 'complete')) this.#databaseWorks();
+    if (isPage || (event.kind === 'list-done' && event.report.outcome === 'complete')) {
+      this.#troubles.databaseWorks();
+      this.#database.works();
+    }
     if (!isPage || this.#outage === null) return;
     this.#troubles.outageOver(this.#outage, this.#deps.clock.now());
     this.#outage = null;
@@ -217,26 +208,10 @@ export class Daemon {
     this.#written = this.#writeOutage();
   }
 
-  #databaseWorks(): void {
-    this.#troubles.databaseWorks();
-    this.#writeFailure = null;
-    // A wait under way is kept: the write of another list may have failed only a moment ago.
-    this.#databaseBackoff = { ms: 0, until: this.#databaseBackoff.until };
-  }
-
   /** Handles an error of a sweep or an order. A tick that can read does not end a failed write. */
   #handleWorkError(error: unknown): void {
-    if (isPassingFailure(error) && error.code === 'DATABASE')
-      this.#writeFailure = {
-        message: error.message,
-        until: this.#deps.clock.monotonic() + WRITE_FAILURE_MS,
-      };
+    this.#database.workFailed(error);
     this.#handleError(error);
-  }
-
-  #failureOfWrites(): string | null {
-    const failure = this.#writeFailure;
-    return failure !== null && this.#deps.clock.monotonic() < failure.until ? failure.message : null;
   }
 
   /** Decides what an error means for the whole daemon: a wait, or its end. */
@@ -249,17 +224,10 @@ export class Daemon {
       this.#written = this.#writeOutage();
     } else if (isMirrorError(error, 'DATABASE', 'STATEMENT_REFUSED') && !error.isDamage) {
       this.#troubles.databaseFails(error);
-      this.#backOff(clock.monotonic());
+      this.#database.fails();
     } else {
       this.#fault ??= { error };
     }
-  }
-
-  #backOff(now: number): void {
-    // Lists that are swept side by side fail together, which counts as one failure.
-    if (now < this.#databaseBackoff.until) return;
-    const ms = Math.min(Math.max(2 * this.#databaseBackoff.ms, FIRST_BACKOFF_MS), LONGEST_BACKOFF_MS);
-    this.#databaseBackoff = { ms, until: now + ms };
   }
 
   async #writeOutage(): Promise<void> {

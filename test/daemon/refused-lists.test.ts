@@ -3,7 +3,7 @@ import { HOUR, MINUTE } from '../../src/core/clock.ts';
 import { daemonHouse, type TestHouse } from '../support/daemon.ts';
 import { nthInbox } from '../support/rows.ts';
 
-const SMALL = { sandbox: { conversations: [125, 115, 40] }, limits: { pageSize: 20 }, pollMs: 5000 };
+const SMALL = { sandbox: { conversations: [125, 115, 40] }, limits: { pageSize: 20 }, pollMs: 20_000 };
 
 type Script = Parameters<TestHouse['sandbox']['script']>[0];
 

@@ -42,7 +42,7 @@ export class DatabaseHealth {
     this.#rest = { ms: 0, until: this.#rest.until };
   }
 
-  /** The database has failed. Lists that are swept side by side fail together, which counts as one failure. */
+  /** The database has failed. Lists that are swept side by side fail together: that is one failure. */
   fails(): void {
     if (this.rests) return;
     const ms = Math.min(Math.max(2 * this.#rest.ms, FIRST_REST_MS), LONGEST_REST_MS);

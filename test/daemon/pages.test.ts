@@ -92,7 +92,7 @@ describe('a daemon that reads single pages', () => {
     const held = (): boolean => house.events.some(({ kind }) => kind === 'held');
     await house.start();
     await clock.sleep(1.2 * DAY);
-    for (let part = 0; part < 6 * 15; part += 1) await remove(1, 24 / 15);
+    for (let part = 0; part < 4 * 15; part += 1) await remove(1, 24 / 15);
     expect(held()).toBe(false);
     clock.setWall(30 * HOUR);
     for (let part = 0; part < 5; part += 1) await remove(4, 1.6);

@@ -32,7 +32,7 @@ const RULES = [
   'test/views/{history,now,readers,settings}.test.ts',
   'test/library/library.test.ts',
   'test/web/{feed,items,orders,people}.test.ts',
-  'test/daemon/webhook/deliver.test.ts',
+  'test/daemon/webhook/{deliver,outcome,refused-alone}.test.ts',
 ];
 const SOAK = 'test/**/*.soak.test.ts';
 

@@ -102,6 +102,8 @@ async function liveFeed(): Promise<{
   clock: Served['clock'];
   /** Adds a change to this status. */
   insert(to: string): Promise<void>;
+  /** Puts a backup back whose newest change has this id. */
+  restore(id: number): Promise<void>;
   open(query: string, headers?: Record<string, string>): Promise<LiveReader>;
 }> {
   const { url, mirror, clock, inbox, conversation } = await changed(1);
@@ -117,6 +119,9 @@ async function liveFeed(): Promise<{
         conversation,
         to,
       );
+    },
+    async restore(id) {
+      await mirror.database.execute('DELETE FROM changes WHERE id > $1', id);
     },
     async open(query, headers = {}) {
       const stop = new AbortController();
@@ -179,6 +184,34 @@ test('the live feed omits no change that is newer than the rows that the readers
   await insert('third');
   clock.advance(2000);
   expect((await reader.until('third')).match(/second/g)).toHaveLength(1);
+});
+
+test('the live feed has the page read itself again once a restored backup lacks the changes that it shows', async () => {
+  const { id, clock, insert, restore, open } = await liveFeed();
+  const reader = await open(`after=${id}`);
+  await insert('lost');
+  clock.advance(2000);
+  await reader.until('lost');
+  await restore(id);
+  clock.advance(2000);
+  expect(await reader.until('restored')).toMatch(/event: restored\ndata: read the page again\n\n$/);
+  await restore(id - 1);
+  clock.advance(2000);
+  expect(await (await open(`after=${id}`)).until('restored'), 'a page that comes later').toContain(
+    'restored',
+  );
+});
+
+test('the live feed leaves a page alone that is ahead of the id that the readers share', async () => {
+  const { id, clock, insert, open } = await liveFeed();
+  await (await open(`after=${id - 1}`)).until('changes');
+  await insert('newer');
+  const reader = await open(`after=${id + 1}`);
+  await reader.until('retry');
+  clock.advance(2000);
+  await insert('newest');
+  clock.advance(2000);
+  expect(await reader.until('newest')).not.toMatch(/restored|newer/);
 });
 
 test('the live feed needs the token like every page', async () => {

@@ -17,6 +17,7 @@ if (rows !== null && state !== null) {
           ? 'New changes do not come by themselves now. Reload the page to see them.'
           : 'The daemon does not answer; trying again.';
     });
+    source.addEventListener('restored', () => location.reload());
     source.addEventListener('changes', ({ data, lastEventId }) => {
       address.searchParams.set('after', lastEventId);
       // The daemon has escaped every text in these rows.

@@ -11,6 +11,9 @@ import { feedRow } from './rows.ts';
 /** A live page checks for new changes after this many ms. All live pages share one read. */
 const POLL_MS = SECOND;
 
+/** The shared id may be older than what a page shows, but not for so many checks in a row. */
+const SURELY_AHEAD = 3;
+
 /** A line without meaning is sent after this many ms, because the server cuts a silent connection. */
 const HEARTBEAT_MS = 10 * SECOND;
 
@@ -62,9 +65,16 @@ async function* events(
   const end = performance.now() + LONGEST_MS;
   let silentSince = performance.now();
   let seen = after;
+  let ahead = 0;
   yield 'retry: 2000\n\n';
   while (!closed.aborted && performance.now() < end) {
     const last = await newest();
+    ahead = last.id < seen ? ahead + 1 : 0;
+    if (ahead === SURELY_AHEAD) {
+      // A restored backup: the page shows changes that this history does not have.
+      yield 'event: restored\ndata: read the page again\n\n';
+      return;
+    }
     if (last.id > seen) {
       // Readers share the newest id and the rows for a second each. Rows of exactly this span agree with it.
       const span = { after: seen, upTo: last.id };

@@ -190,13 +190,16 @@ async function needsPerson(
   return await mirror.suspects.exceedsBrake(sweep, due, clock.now());
 }
 
-/** Holds the suspects that still need a person after the service's answers. */
+/**
+ * Holds the suspects that still need a person after the service's answers. A sweep reports it once, although
+ * a round judges the suspects of each page.
+ */
 async function hold(deps: SweepDeps, sweep: Sweep, due: readonly Suspect[], isLacking: boolean) {
   const { mirror, onEvent } = deps;
   const isHeld = await needsPerson(deps, sweep, due, isLacking);
   const held = isHeld ? due.length : 0;
-  await mirror.suspects.hold(sweep, held);
-  if (isHeld) onEvent({ kind: 'held', key: sweep, rows: held });
+  const heldBefore = await mirror.suspects.hold(sweep, held);
+  if (isHeld && heldBefore === 0) onEvent({ kind: 'held', key: sweep, rows: held });
   return held;
 }
 

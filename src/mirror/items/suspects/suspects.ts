@@ -238,11 +238,16 @@ export class Suspects extends SuspectReader {
     return suspects.filter(({ id }) => !listed.has(id));
   }
 
-  /** Records how many tombstones of the sweep wait for a person. */
-  async hold(sweep: Sweep, rows: number): Promise<void> {
-    await this.#fenced.write((tx) =>
-      tx.execute(`UPDATE sweeps SET held = $2 WHERE id = $1 AND held <> $2`, sweep.id, rows),
-    );
+  /**
+   * Stores how many rows of the sweep wait for a person.
+   * @returns how many it stored before
+   */
+  async hold(sweep: Sweep, rows: number): Promise<number> {
+    return await this.#fenced.write(async (tx) => {
+      const [stored] = await tx.query<{ held: number }>(`SELECT held FROM sweeps WHERE id = $1`, sweep.id);
+      await tx.execute(`UPDATE sweeps SET held = $2 WHERE id = $1 AND held <> $2`, sweep.id, rows);
+      return stored?.held ?? 0;
+    });
   }
 
   /** Drops the suspicions of rows. */

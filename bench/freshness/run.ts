@@ -154,12 +154,14 @@ async function startDaemon({ clock, http, schedules, readPages, onRead }: Daemon
     access: () => ACCESS,
     budget: BUDGET,
   });
-  const client = createClient({
-    http: killSwitch.http({ ...http, get: (...request) => clock.hold(() => http.get(...request)) }),
-    gate: killSwitch.gate(gate),
-    pageSize: BUDGET.pageSize,
-    storePublicPermalink: false,
-  });
+  const client = killSwitch.client(
+    createClient({
+      http: killSwitch.http({ ...http, get: (...request) => clock.hold(() => http.get(...request)) }),
+      gate,
+      pageSize: BUDGET.pageSize,
+      storePublicPermalink: false,
+    }),
+  );
   const daemon = new Daemon({
     client,
     mirror,

@@ -198,23 +198,23 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
     const http =
       options.socket === true ? createHttp(url, () => house.key) : memoryHttp(sandbox, () => house.key);
     onTestFinished(http.close);
-    const client = createClient({
-      http: killSwitch.http({
-        get: (...request) => clock.hold(() => http.get(...request)),
-        close: http.close,
-      }),
-      gate: killSwitch.gate(
-        createGate({
+    const client = killSwitch.client(
+      createClient({
+        http: killSwitch.http({
+          get: (...request) => clock.hold(() => http.get(...request)),
+          close: http.close,
+        }),
+        gate: createGate({
           ledger: writer.ledger,
           clock: killSwitch.gateClock(),
           access,
           random: () => 0.5,
           budget: house.limits,
         }),
-      ),
-      pageSize: house.limits.pageSize,
-      storePublicPermalink: false,
-    });
+        pageSize: house.limits.pageSize,
+        storePublicPermalink: false,
+      }),
+    );
     let failure: string | null = null;
     const daemon = new Daemon({
       client,

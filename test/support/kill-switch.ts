@@ -1,13 +1,16 @@
 import type { Clock } from '../../src/core/clock.ts';
 import { listId } from '../../src/core/lists.ts';
 import type { Database, Sql } from '../../src/database/database.ts';
-import type { Gate } from '../../src/service/gate/gate.ts';
+import type { Client } from '../../src/service/client.ts';
 import type { Http } from '../../src/service/http.ts';
 import type { PassEvent } from '../../src/sync/events.ts';
 import type { TestClock } from './clock.ts';
 
+/** Real time after which a daemon that does nothing waits for the clock. */
+const IDLE_MS = 1000;
+
 /**
- * Wraps the database, the clock, the gate and the HTTP client of one daemon. Once the switch is thrown, none
+ * Wraps the database, the clock, the client and its HTTP of one daemon. Once the switch is thrown, none
  * of them answers any more and the open transaction rolls back, as after SIGKILL. A request that has left
  * still arrives. Until then, the switch stops the test clock while the daemon computes.
  */
@@ -27,6 +30,8 @@ export class KillSwitch {
   /** Sweeps that sleep until their next token. */
   #paced = 0;
   #release: (() => void) | null = null;
+  /** What the daemon has done so far, as far as it is seen here. */
+  #moves = 0;
   #opened: Database | null = null;
 
   constructor(clock: TestClock, onDeath: () => void) {
@@ -38,8 +43,7 @@ export class KillSwitch {
     if (this.dead) return;
     this.dead = true;
     this.#onDeath();
-    this.#release?.();
-    this.#release = null;
+    this.#letGo();
     void this.#opened?.close();
   }
 
@@ -123,18 +127,26 @@ export class KillSwitch {
     };
   }
 
-  gate(gate: Gate): Gate {
-    return {
-      request: async (...call) => {
+  /** Counts the calls that wait at the gate, or for a test of the key that another call sends. */
+  client(client: Client): Client {
+    const counted =
+      <Args extends unknown[], Result>(call: (...args: Args) => Promise<Result>) =>
+      async (...args: Args): Promise<Result> => {
         this.#atGate += 1;
         this.#holdOrRelease();
         try {
-          return await gate.request(...call);
+          return await call(...args);
         } finally {
           this.#atGate -= 1;
           this.#holdOrRelease();
         }
-      },
+      };
+    return {
+      listPage: counted((...call) => client.listPage(...call)),
+      getInbox: counted((...call) => client.getInbox(...call)),
+      getConversation: counted((...call) => client.getConversation(...call)),
+      search: counted((...call) => client.search(...call)),
+      ping: counted((...call) => client.ping(...call)),
     };
   }
 
@@ -168,12 +180,27 @@ export class KillSwitch {
       (betweenLists ||
         this.#sweeping.size > this.#atGate + this.#paced ||
         (this.#atGate > 0 && this.#asleep === 0));
-    if (computes && this.#release === null)
+    this.#moves += 1;
+    if (computes && this.#release === null) {
       void this.#clock.hold(() => new Promise<void>((resolve) => (this.#release = resolve)));
-    else if (!computes && this.#release !== null) {
-      this.#release();
-      this.#release = null;
-    }
+      this.#watch();
+    } else if (!computes) this.#letGo();
+  }
+
+  /** Lets the clock go on if the daemon does nothing: one of its sweeps waits for a request of another one. */
+  #watch(): void {
+    const moves = this.#moves;
+    const timer = setTimeout(() => {
+      if (this.#release === null) return;
+      if (moves === this.#moves) this.#letGo();
+      else this.#watch();
+    }, IDLE_MS);
+    timer.unref();
+  }
+
+  #letGo(): void {
+    this.#release?.();
+    this.#release = null;
   }
 
   #statementsOf(sql: Sql): Sql {
@@ -202,6 +229,7 @@ export class KillSwitch {
 
   #count(): void {
     this.statements += 1;
+    this.#moves += 1;
     if (!this.dead && this.dieBefore?.(this.statements)) this.throw();
   }
 

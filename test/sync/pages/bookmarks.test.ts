@@ -1,0 +1,137 @@
+import { expect, test } from 'vitest';
+import { DAY, MINUTE } from '../../../src/core/clock.ts';
+import { AGES } from '../../../src/mirror/bookmarks/kinds.ts';
+import { type TestMirror } from '../../support/mirror.ts';
+import { expectChain, pageMirror } from '../../support/page-mirror.ts';
+import { firstInbox } from '../../support/rows.ts';
+import { expectEqualToService } from '../../support/truth.ts';
+
+test('a conversation whose status FINAL_STATUSES lists is of a kind that rarely changes', async () => {
+  const mirror = await pageMirror({}, [12]);
+  const inbox = firstInbox(mirror.sandbox);
+  for (const id of inbox.conversations.order) mirror.sandbox.world.setStatus(inbox.id, id, 'Resolved');
+  await mirror.writer.keepViewSettings(
+    {
+      reportTimezone: 'UTC',
+      budget: { perDay: 5000, reserved: 250 },
+      statuses: { final: ['resolved'], waiting: [] },
+    },
+    mirror.clock.now(),
+  );
+  await mirror.sync();
+  const finals = async (): Promise<number[]> =>
+    (await mirror.bookmarks()).map(({ kinds }) => kinds.slice(0, AGES).reduce((sum, rows) => sum + rows, 0));
+  expect(await finals()).toEqual([10, 2]);
+  mirror.sandbox.world.setStatus(inbox.id, inbox.conversations.order[0]!, 'closed');
+  await mirror.readAll();
+  expect(await finals()).toEqual([9, 2]);
+});
+
+test('a page tells how many changes each of its rows shows', async () => {
+  const mirror = await pageMirror({}, [12]);
+  const { id: inboxId, conversations } = firstInbox(mirror.sandbox);
+  const [once, often, assigned] = conversations.order as [string, string, string];
+  const { world } = mirror.sandbox;
+  world.setStatus(inboxId, once, world.conversation(inboxId, once).status === 'open' ? 'closed' : 'open');
+  const { status, tag_ids: tags } = world.conversation(inboxId, often);
+  world.setStatus(inboxId, often, status === 'open' ? 'closed' : 'open');
+  world.assign(inboxId, often, otherUser(mirror, inboxId, often));
+  const tag = world.inbox(inboxId).tags.order[0]!;
+  if (tags.includes(tag)) world.untag(inboxId, often, tag);
+  else world.tag(inboxId, often, tag);
+  world.assign(inboxId, assigned, otherUser(mirror, inboxId, assigned));
+
+  mirror.clock.advance(MINUTE);
+  const { page } = await mirror.readPage((await mirror.bookmarks())[0]!);
+
+  expect(page?.changes).toEqual(
+    new Map([
+      [once, 1],
+      [often, 3],
+      [assigned, 1],
+    ]),
+  );
+});
+
+/** A user of the inbox to whom the conversation does not belong. */
+function otherUser({ sandbox: { world } }: TestMirror, inboxId: string, id: string): string {
+  const { assignee } = world.conversation(inboxId, id);
+  return world.inbox(inboxId).users.order.find((user) => user !== assignee?.assignee_id)!;
+}
+
+test('a page that grows beyond its range is divided, and small neighbours are joined', async () => {
+  const mirror = await pageMirror({}, [25]);
+  const inbox = [...mirror.sandbox.world.inboxes.keys()][0]!;
+  expect(await mirror.bookmarks()).toHaveLength(3);
+  for (let left = 0; left < 12; left += 1) mirror.sandbox.world.addConversation(inbox);
+  await mirror.readAll();
+  expect(await mirror.bookmarks()).toHaveLength(4);
+  const { order } = mirror.sandbox.world.inboxes.get(inbox)!.conversations;
+  for (const id of order.filter((_, index) => index % 2 === 0))
+    mirror.sandbox.world.removeConversation(inbox, id);
+  await mirror.readAll();
+  await mirror.readAll();
+  expect(await mirror.bookmarks()).toHaveLength(2);
+  await expectEqualToService(mirror);
+});
+
+test('a row that cannot be read for a while keeps its last sighting, and one reject at a time', async () => {
+  const mirror = await pageMirror({}, [25]);
+  const { sandbox, database, clock } = mirror;
+  const [inbox] = [...sandbox.world.inboxes.values()];
+  const id = inbox!.conversations.order[3]!;
+  await mirror.readAll();
+  const seen = clock.now();
+  sandbox.world.setStatus(inbox!.id, id, 'snoozed');
+  const row = inbox!.conversations.get(id)!;
+  const { status } = row;
+  for (let nth = 0; nth < 3; nth += 1) {
+    // No status of the service is a number.
+    Object.assign(row, { status: 7 });
+    await mirror.readAll();
+  }
+  const rejects = await database.query(`SELECT item_id FROM rejects WHERE list = 'conversations'`);
+  expect(rejects).toEqual([{ item_id: id }]);
+  Object.assign(row, { status });
+  await mirror.readAll();
+  const changes = await database.query<{ previously_seen_at: Date }>(
+    `SELECT previously_seen_at FROM changes WHERE item_id = $1 AND field = 'status'`,
+    id,
+  );
+  expect(changes.map(({ previously_seen_at: at }) => at.getTime() <= seen)).toEqual([true]);
+  expect(await database.query(`SELECT item_id FROM rejects WHERE list = 'conversations'`)).toEqual([]);
+  await expectChain(mirror);
+});
+
+test('a round is complete once every page was read since the slot, as of the oldest reading', async () => {
+  const mirror = await pageMirror({}, [25]);
+  const { writer, clock, database } = mirror;
+  const inbox = [...mirror.sandbox.world.inboxes.keys()][0]!;
+  clock.advance(DAY);
+  const slot = new Date(clock.now());
+  const [first] = await mirror.bookmarks();
+  clock.advance(MINUTE);
+  await mirror.readPage(first!);
+  expect(await writer.bookmarks.completeRound(inbox, slot)).toBe(false);
+  const { order } = mirror.sandbox.world.inboxes.get(inbox)!.conversations;
+  const seen = (await mirror.bookmarks()).at(-1)!.readAt;
+  mirror.sandbox.world.setStatus(inbox, order.at(-1)!, 'another');
+  await mirror.readAll();
+  const readings = (await mirror.bookmarks()).map(({ readAt }) => readAt);
+  expect(await writer.bookmarks.completeRound(inbox, slot)).toBe(true);
+  const [round] = await database.query<{ finished_at: Date; pages: number; items: number }>(
+    `SELECT finished_at, pages, items FROM sweeps WHERE list = 'conversations' ORDER BY id DESC LIMIT 1`,
+  );
+  expect({ ...round, finished_at: round!.finished_at.getTime() }).toEqual({
+    finished_at: Math.min(...readings),
+    pages: 3,
+    items: 25,
+  });
+  // The change lies between the last page's two readings.
+  expect((await writer.delays(clock.now())).map(({ ms }) => ms)).toEqual([readings.at(-1)! - seen]);
+  expect(await writer.budget.byKind(clock.now())).toContainEqual({
+    reason: 'page',
+    list: 'conversations',
+    requests: 4,
+  });
+});

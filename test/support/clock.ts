@@ -14,6 +14,7 @@ export class TestClock implements Clock {
   #wallOffset: number;
   #bootWall: number;
   #bootShift = 0;
+  #suspended = 0;
   #bootId = 'boot-1';
   #container = 'test-host';
   #held = 0;
@@ -66,7 +67,11 @@ export class TestClock implements Clock {
   /** Simulates a machine that sleeps for `ms`: its monotonic clock stands still, its wall clock does not. */
   suspend(ms: number): void {
     this.#wallOffset += ms;
+    this.#suspended += ms;
   }
+
+  /** The time that has passed for the world around the machine, in ms. */
+  passed = (): number => this.#monotonic + this.#suspended;
 
   ledgerTime = (): Promise<{ now: number; boot: ReturnType<TestClock['boot']> }> =>
     Promise.resolve({ now: this.now(), boot: this.boot() });

@@ -121,7 +121,7 @@ async function listening(sandbox: Sandbox): Promise<string> {
  */
 export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse> {
   const clock = options.clock ?? new TestClock();
-  const begin = clock.now() - clock.monotonic();
+  const begin = clock.now() - clock.passed();
   const path = await freshMirrorFile();
   const sandbox = createSandbox({
     rate: 1,
@@ -129,7 +129,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
     usersPerInbox: 4,
     tagsPerInbox: 5,
     key: KEY,
-    now: () => Math.floor(begin + clock.monotonic()),
+    now: () => Math.floor(begin + clock.passed()),
     ...options.sandbox,
   });
   const url = options.socket === true ? await listening(sandbox) : 'http://service.example/v1';

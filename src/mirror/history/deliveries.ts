@@ -70,6 +70,20 @@ export class DeliveryReader {
     const { last_id: lastId, retry_at: retryAt, set_aside: setAside, set_aside_id: setAsideId } = row;
     return { lastId, failures, retryAt, cause, setAside, setAsideId };
   }
+
+  /**
+   * Ends the wait of a target after a failed delivery. Any process may do so: the daemon reads it within a
+   * minute.
+   * @returns false if nothing waits
+   */
+  async endWait(target: string, now: number): Promise<boolean> {
+    const ended = await this.#sql.execute(
+      `UPDATE webhooks SET retry_at = $2 WHERE target = $1 AND retry_at > $2`,
+      target,
+      iso(now),
+    );
+    return ended > 0;
+  }
 }
 
 /** The webhook's deliveries, for the holder of the lease. */

@@ -90,7 +90,7 @@ async function runDoctor(
     checks.push(await checkBudget(session));
     if (webhook) {
       const { deliverTest } = await import('./test-delivery.ts');
-      const delivered = await deliverTest(session, io.signal);
+      const delivered = await deliverTest(session, { signal: io.signal, hasMirror: plan === null });
       checks.push({ name: 'webhook', verdict: delivered.verdict, message: delivered.message });
       exitCode = delivered.exitCode;
     }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { EXIT } from '../../../core/errors.ts';
 import { duration } from '../../../core/humanize.ts';
+import { targetOf } from '../../../mirror/mirror.ts';
 import type { Session } from '../../../session/session.ts';
 
 /** How the receiver of the webhook took a test delivery. */
@@ -10,10 +11,13 @@ interface Delivered {
   readonly message: string;
 }
 
-/** Sends the webhook one signed delivery without changes (docs/webhooks.md). Its place in the feed stays. */
+/**
+ * Sends the webhook one signed delivery without changes (docs/webhooks.md). Its place in the feed stays. If
+ * the receiver accepts it, the daemon no longer waits with the changes.
+ */
 export async function deliverTest(
-  { config, clock, userAgent }: Pick<Session, 'config' | 'clock' | 'userAgent'>,
-  signal: AbortSignal,
+  { config, clock, userAgent, mirror }: Pick<Session, 'config' | 'clock' | 'userAgent' | 'mirror'>,
+  { signal, hasMirror }: { signal: AbortSignal; hasMirror: boolean },
 ): Promise<Delivered> {
   const { webhook, network } = config;
   if (webhook === null)
@@ -30,12 +34,15 @@ export async function deliverTest(
   const named = { ...headers, 'user-agent': userAgent };
   const { status, problem } = await postByHttp(webhook.url, named, body, signal, network.proxyEnv);
   const took = duration(clock.now() - at.getTime());
-  if (status !== null && status >= 200 && status < 300)
+  if (status !== null && status >= 200 && status < 300) {
+    const isNews = hasMirror && (await mirror.deliveries.endWait(targetOf(webhook.url), clock.now()));
+    const news = isNews ? '; the changes that wait follow within a minute, if the daemon runs' : '';
     return {
       exitCode: EXIT.done,
       verdict: 'ok',
-      message: `accepts a signed test delivery (HTTP ${status}, in ${took})`,
+      message: `accepts a signed test delivery (HTTP ${status}, in ${took})${news}`,
     };
+  }
   const answer = problem ?? `HTTP ${status}`;
   return {
     exitCode: EXIT.unexpected,

@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { openDatabase } from '../../../../src/database/open.ts';
+import { targetOf } from '../../../../src/mirror/mirror.ts';
 import { temporaryFolder } from '../../../support/mirror.ts';
 import { newProgram } from '../../../support/program.ts';
 
@@ -39,6 +41,28 @@ test('doctor --webhook sends one signed delivery without changes, and moves no p
   await program.run('doctor');
   expect(taken).toHaveLength(1);
 });
+
+test.each([204, 500])(
+  'doctor --webhook ends the wait of the deliveries if the receiver accepts it: HTTP %i',
+  async (status) => {
+    const { url } = await receiver(status);
+    const program = await newProgram({ inboxes: 1 }, { WEBHOOK_URL: url, WEBHOOK_SECRET });
+    await program.run('sync');
+    const retryAt = '2100-01-01T00:00:00.000+00:00';
+    const database = await openDatabase(`file:${join(program.folder, 'mirror.db')}`);
+    onTestFinished(() => database.close());
+    await database.execute(
+      `INSERT INTO webhooks (target, last_id, failures, retry_at, cause, updated_at)
+       VALUES ($1, 0, 4, $2, 'HTTP 401', $2)`,
+      targetOf(url),
+      retryAt,
+    );
+    const { stdout } = await program.run('doctor', '--webhook');
+    expect(stdout.includes('changes that wait follow within a minute')).toBe(status === 204);
+    const [row] = await database.query<{ retry_at: Date }>('SELECT retry_at FROM webhooks');
+    expect(row!.retry_at.getTime() > Date.now()).toBe(status === 500);
+  },
+);
 
 test('doctor --webhook fails for a receiver that refuses, and where there is none', async () => {
   const { url } = await receiver(401);

@@ -40,7 +40,7 @@ describe('a sweep with up to 20 suspects', () => {
     const asked = single(askedSince(mirror.sandbox, before));
     const ofGone = gone.map((id) => `/inboxes/${inbox.id}/conversations/${id}`);
     expect(Array.from(new Set(asked)).filter((path) => ofGone.includes(path))).toEqual(ofGone);
-    expect(asked).toHaveLength(20 + 6);
+    expect(asked).toHaveLength(20 + 7);
     expect(reportOn(report, 'conversations')).toMatchObject({
       outcome: 'complete',
       deleted: 20,

@@ -48,6 +48,7 @@ describe('a row that cannot be read, but its id can,', () => {
       `/inboxes/${inbox.id}/conversations/${gone}`,
       `/inboxes/${inbox.id}/conversations/${control}`,
       `/inboxes/${inbox.id}/conversations/${gone}`,
+      `/inboxes/${inbox.id}/conversations/${gone}`,
     ]);
     expect((await changesIn(mirror.database)).map(({ item_id: id }) => id)).toEqual([gone]);
   });

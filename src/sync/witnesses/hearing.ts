@@ -9,7 +9,7 @@ import type { SweepDeps, SweepOptions, Tally } from '../deps.ts';
 /**
  * At most 5 suspects between two control questions. Their 404s are written after the second one: if the day's
  * budget ends before it, at most 5 are asked for again. After an earlier run the first part is one suspect,
- * for 3 requests: with 5, runs that have a few requests each never ended.
+ * for 4 requests: with 5, runs that have a few requests each never ended.
  */
 const PART = 5;
 
@@ -144,7 +144,7 @@ class Hearing {
       if (answer.kind === 'gone' && counts(suspect) && this.#heard === null) {
         await this.#control(suspect, 'after');
         askedTwice = suspect;
-        if (this.#heard === 'returned') answer = await this.#ask(suspect);
+        if (this.#heard === 'returned') answer = await this.#askTwice(suspect);
         if (answer.kind === 'there') this.#withhold('unsteady');
       }
       if (answer.kind === 'gone' && counts(suspect) && this.#heard === 'returned') gone.push(suspect);
@@ -162,6 +162,15 @@ class Hearing {
     // The last question of a part also opens the next one. An earlier one would be too old.
     if (!isClosed && this.#heard === 'returned') this.#heard = null;
     return true;
+  }
+
+  /**
+   * Asks twice in a row, unless the first answer does not say that the suspect is gone. Where two servers
+   * answer by turns and one of them knows no row, the other one returns it.
+   */
+  async #askTwice(suspect: Suspect): Promise<Answer> {
+    const answer = await this.#ask(suspect);
+    return answer.kind === 'gone' ? await this.#ask(suspect) : answer;
   }
 
   async #ask(suspect: Suspect): Promise<Answer> {

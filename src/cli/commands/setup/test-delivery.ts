@@ -35,8 +35,8 @@ export async function deliverTest(
   const { status, problem } = await postByHttp(webhook.url, named, body, signal, network.proxyEnv);
   const took = duration(clock.now() - at.getTime());
   if (status !== null && status >= 200 && status < 300) {
-    const isNews = hasMirror && (await mirror.deliveries.endWait(targetOf(webhook.url), clock.now()));
-    const news = isNews ? '; the changes that wait follow within a minute, if the daemon runs' : '';
+    const hasWaited = hasMirror && (await mirror.deliveries.endWait(targetOf(webhook.url), clock.now()));
+    const news = hasWaited ? '; the changes that wait follow within a minute, if the daemon runs' : '';
     return {
       exitCode: EXIT.done,
       verdict: 'ok',

@@ -12,7 +12,7 @@ const CONTRACT = [
   'test/mirror/gate/{budget-use,clock}.test.ts',
   'test/database/{long-tokens,newer-program,prisma-dates,releases,schema}.test.ts',
   'test/sync/{brake-histories,consent,crash,flaws,gone-inbox,history,older-copy,trust}.test.ts',
-  'test/sync/pages/*.test.ts',
+  'test/sync/pages/{bookmarks,histories,lacking,tokens}.test.ts',
   'test/service/gate/{budget,hosts}.test.ts',
   'test/views/{docs,first-sights,freshness,lifecycle,property,types}.test.ts',
   'test/cli/flow.test.ts',
@@ -29,6 +29,7 @@ const CONTRACT = [
 const RULES = [
   'test/sync/{account,brake,suspects,unlisted,unlisted-people,unreadable,waiting,walks,witnesses}.test.ts',
   'test/sync/equality.test.ts',
+  'test/sync/pages/held.test.ts',
   'test/service/gate/slowdown.test.ts',
   'test/views/{history,now,readers,settings}.test.ts',
   'test/library/library.test.ts',

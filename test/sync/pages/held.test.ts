@@ -1,12 +1,11 @@
-import { expect } from 'vitest';
+import { expect, test } from 'vitest';
 import { DAY } from '../../../src/core/clock.ts';
 import { GONE_AFTER_MS } from '../../support/mirror.ts';
 import { pageMirror } from '../../support/page-mirror.ts';
 import { firstInbox } from '../../support/rows.ts';
-import { rule } from '../../support/rule.ts';
 import { expectEqualToService } from '../../support/truth.ts';
 
-rule('more deletions than a tenth of the rows are held, also if single pages find a few each', async () => {
+test('more deletions than a tenth of the rows are held, also if single pages find a few each', async () => {
   const mirror = await pageMirror({}, [200]);
   const { database, sandbox, writer, clock } = mirror;
   const inbox = [...sandbox.world.inboxes.keys()][0]!;
@@ -25,7 +24,7 @@ rule('more deletions than a tenth of the rows are held, also if single pages fin
   await expectEqualToService(mirror);
 });
 
-rule('rows that the brake holds do not make their page be doubted again and again', async () => {
+test('rows that the brake holds do not make their page be doubted again and again', async () => {
   const mirror = await pageMirror({}, [200]);
   const { sandbox, writer, clock } = mirror;
   const inbox = [...sandbox.world.inboxes.keys()][0]!;
@@ -44,7 +43,7 @@ rule('rows that the brake holds do not make their page be doubted again and agai
   );
 });
 
-rule('once rows that the brake held are listed again, one that waits for an answer is not held', async () => {
+test('once rows that the brake held are listed again, one that waits for an answer is not held', async () => {
   const mirror = await pageMirror({}, [200]);
   const { sandbox, writer, clock } = mirror;
   const { id: inbox, conversations, unlisted } = firstInbox(sandbox);
@@ -69,7 +68,7 @@ rule('once rows that the brake held are listed again, one that waits for an answ
   expect(await held()).toBe(0);
 });
 
-rule('the brake counts a day of deletions by single pages, however long their round lasts', async () => {
+test('the brake counts a day of deletions by single pages, however long their round lasts', async () => {
   const mirror = await pageMirror({}, [120]);
   const { sandbox, database, clock } = mirror;
   const inbox = [...sandbox.world.inboxes.keys()][0]!;

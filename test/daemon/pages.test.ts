@@ -96,7 +96,7 @@ describe('a daemon that reads single pages', () => {
     expect(held()).toBe(0);
     clock.setWall(30 * HOUR);
     for (let part = 0; part < 5; part += 1) await remove(4, 1.6);
-    await clock.sleep(4 * HOUR);
+    await clock.sleep(8 * HOUR);
     expect(held()).toBe(1);
     await clock.sleep(6 * HOUR);
     expect(held(), 'once a round, not for each page').toBeLessThanOrEqual(2);

@@ -84,7 +84,7 @@ const some: fc.Arbitrary<Some> = fc.record({
 const refusesKey = ({ answer, place }: StrangeFault): boolean =>
   answer === 'forbidden' && (place === 'everything' || place === 'the inboxes');
 
-/** A service that knows a row at one moment and not at the next can be believed (docs/reliability.md). */
+/** A service that knows a row at one moment and not at the next can still be believed (docs/reliability.md). */
 const steadily = (fault: StrangeFault): StrangeFault =>
   fault.answer === 'not found' ? { ...fault, oneIn: 1 } : fault;
 

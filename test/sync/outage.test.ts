@@ -7,6 +7,7 @@ import {
   count,
   firstIds,
   firstInbox,
+  nthInbox,
   removeConversations,
   single,
   tampered,
@@ -143,6 +144,42 @@ describe('an outage in which the service knows no id', () => {
       }
       expect(await tombstones(mirror), `server ${broken}`).toBe(0);
     }
+  });
+
+  test('ends the belief in every 404 for six hours if the service returns a row that it did not know', async () => {
+    const mirror = await synced([30, 30]);
+    const { id, conversations } = nthInbox(mirror.sandbox, 1);
+    hidden.now = firstIds(firstInbox(mirror.sandbox).conversations, 1, 10);
+    // The second answer for the row is the row.
+    outage(mirror, (nth) => nth === 1);
+    await mirror.sync();
+    mirror.sandbox.script(undefined);
+    removeConversations(mirror, id, firstIds(conversations, 2, 10));
+    const gone = [];
+    const before = mirror.sandbox.arrivals.length;
+    for (let hours = 1; hours <= 8; hours += 1) {
+      mirror.clock.advance(HOUR);
+      await mirror.sync();
+      gone.push(await tombstones(mirror));
+    }
+    // Rows on which nothing was decided are asked for again each time their wait has doubled.
+    expect(gone).toEqual([0, 0, 0, 0, 0, 0, 0, 2]);
+    expect(single(askedSince(mirror.sandbox, before)).length).toBeLessThan(20);
+    const cause = expect.stringContaining('did not know a row by its id, and later returned it') as string;
+    expect(mirror.events).toContainEqual(expect.objectContaining({ kind: 'withheld', cause }));
+  });
+
+  test('deletes nothing if a row that the list shows is unknown, and known when it is asked for again', async () => {
+    const mirror = await synced([30]);
+    const ids = firstIds(firstInbox(mirror.sandbox).conversations, 1, 10);
+    hidden.now = ids;
+    const isHidden = (path: string): boolean => ids.some((id) => path.endsWith(`/${id}`));
+    let shown = 0;
+    mirror.sandbox.script(({ path }) =>
+      SINGLE.test(path) && (isHidden(path) || ++shown === 1) ? NOT_FOUND : undefined,
+    );
+    await mirror.sync();
+    expect([await tombstones(mirror), await suspects(mirror)]).toEqual([0, 1]);
   });
 
   test('of one inbox deletes none of its conversations, although others are returned', async () => {

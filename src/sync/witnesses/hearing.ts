@@ -22,7 +22,9 @@ const NO_PROOF = {
   'no-other-row':
     'the list shows no other row, so that nothing proves that the service returns its rows by their ' +
     'id; a resync with --accept-deletes deletes them',
-  unsteady: 'the service knew no row by an id, and returned it by the same id a moment later',
+  unsteady:
+    'in the last 6 hours the service did not know a row by its id, and later returned it; perhaps one of ' +
+    'its servers has no rows',
 };
 
 export interface Settling extends SweepOptions {
@@ -145,7 +147,6 @@ class Hearing {
         await this.#control(suspect, 'after');
         askedTwice = suspect;
         if (this.#heard === 'returned') answer = await this.#askTwice(suspect);
-        if (answer.kind === 'there') this.#withhold('unsteady');
       }
       if (answer.kind === 'gone' && counts(suspect) && this.#heard === 'returned') gone.push(suspect);
       else if (answer.kind === 'gone') await this.#settle(suspect, { kind: 'open' }, counts(suspect));
@@ -156,6 +157,8 @@ class Hearing {
     // The second 404 for the same suspect, after the control question, needs no further one.
     const isClosed = last !== undefined && last !== askedTwice;
     if (isClosed) await this.#control(last, 'before');
+    if (gone.length > 0 && this.#heard === 'returned' && (await this.#isUnsteady()))
+      this.#withhold('unsteady');
     for (const suspect of gone)
       await this.#settle(suspect, { kind: this.#heard === 'returned' ? 'gone' : 'open' });
     if (fault !== undefined) throw fault;
@@ -188,8 +191,13 @@ class Hearing {
   }
 
   async #control({ id: near }: Suspect, side: Side): Promise<void> {
-    this.#heard = await this.#askControl(near, side);
+    this.#heard = (await this.#isUnsteady()) ? 'unsteady' : await this.#askControl(near, side);
     if (this.#heard !== 'returned') this.#withhold(this.#heard);
+  }
+
+  async #isUnsteady(): Promise<boolean> {
+    const { mirror, clock } = this.#deps;
+    return await mirror.suspects.isUnsteady(clock.now());
   }
 
   /** True if the service returns a row that its list shows, although two answers in a row were of no use. */

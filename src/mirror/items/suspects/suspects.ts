@@ -11,6 +11,7 @@ import { itemSql } from '../statements.ts';
 import { tombstone } from '../tombstones.ts';
 import { countUndecided, readUndecided } from './undecided.ts';
 import { countUnlisted, forgetListed, type UnlistedTimes } from './unlisted.ts';
+import { isUnsteady } from './unsteady.ts';
 
 /** A condition on the rows of any list. */
 export const IS_SUSPECT = `missing_since IS NOT NULL AND deleted_at IS NULL`;
@@ -73,6 +74,11 @@ export class SuspectReader {
   /** Counts the suspects of all lists on which the last answer decided nothing. */
   async countUndecided(): Promise<number> {
     return await countUndecided(this.#database);
+  }
+
+  /** True if the service has lately returned a row that it did not know before ({@link isUnsteady}). */
+  async isUnsteady(now: number): Promise<boolean> {
+    return await isUnsteady(this.#database, now);
   }
 
   /**

@@ -96,7 +96,8 @@ test('in any zone and year, intervals are in order and hold the minutes that the
         expect(afterSeconds - beforeSeconds).toBe((endsAt - startsAt) / 1000);
         expect(startsAt).toBeGreaterThanOrEqual(intervals[nth - 1]?.endsAt ?? 0);
         if (startsAt > from) expect(['08:30', '13:30']).toContain(format.format(startsAt));
-        if (endsAt < from + 3 * DAY) expect(['12:30', '00:00']).toContain(format.format(endsAt));
+        // The last moment before it: where clocks are set at midnight, as in Cairo, no clock shows 00:00.
+        if (endsAt < from + 3 * DAY) expect(['12:29', '23:59']).toContain(format.format(endsAt - 1));
       }
     }),
     { numRuns: 30 },

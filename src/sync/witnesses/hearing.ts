@@ -153,18 +153,22 @@ class Hearing {
       else await this.#settle(suspect, answer);
       if (isBatch && answer.kind === 'there') return false;
     }
-    const last = gone.at(-1);
     // The second 404 for the same suspect, after the control question, needs no further one.
-    const isClosed = last !== undefined && last !== askedTwice;
-    if (isClosed) await this.#control(last, 'before');
-    if (gone.length > 0 && this.#heard === 'returned' && (await this.#isUnsteady()))
-      this.#withhold('unsteady');
-    for (const suspect of gone)
-      await this.#settle(suspect, { kind: this.#heard === 'returned' ? 'gone' : 'open' });
+    const isClosed = gone.some((suspect) => suspect !== askedTwice);
+    if (isClosed) await this.#control(gone.at(-1)!, 'before');
+    await this.#condemn(gone);
     if (fault !== undefined) throw fault;
     // The last question of a part also opens the next one. An earlier one would be too old.
     if (!isClosed && this.#heard === 'returned') this.#heard = null;
     return true;
+  }
+
+  /** Writes the 404s of a part, which count if all of its control questions were answered by the row. */
+  async #condemn(gone: readonly Suspect[]): Promise<void> {
+    if (gone.length === 0) return;
+    if (this.#heard === 'returned' && (await this.#isUnsteady())) this.#withhold('unsteady');
+    for (const suspect of gone)
+      await this.#settle(suspect, { kind: this.#heard === 'returned' ? 'gone' : 'open' });
   }
 
   /**

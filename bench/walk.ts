@@ -55,6 +55,6 @@ async function walkList(
     const { items } = readRows(key.list, rows, { storePublicPermalink: false });
     await save(key, items);
     onPage(items.length);
-    token = next;
+    token = next ?? null;
   } while (token !== null);
 }

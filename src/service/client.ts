@@ -3,9 +3,10 @@ import { MirrorError } from '../core/errors.ts';
 import type { Reason } from '../core/ledger.ts';
 import { type Item, type ListKey, type ListName, SEARCHED_BY } from '../core/lists.ts';
 import { Address, type AddressOptions } from './address.ts';
-import { type PageRequest, readBody, readErrorMessage, readList, readObject } from './envelope.ts';
+import { type ListAnswer, type PageRequest, readBody, readList, readObject } from './envelope.ts';
 import type { Gate } from './gate/gate.ts';
 import { type Answer, type Http, serviceTime } from './http.ts';
+import { refusal } from './refusal.ts';
 import { type ReadRows, readRows, type Reject } from './resources.ts';
 
 /** One parsed page of a list. */
@@ -29,7 +30,8 @@ export interface SearchableList extends ListKey {
 /** The answer to a test of address and key: the first inboxes. */
 export interface Ping {
   readonly rows: ReadRows;
-  readonly next: string | null;
+  /** True if `rows` are certainly all inboxes. */
+  readonly isWhole: boolean;
   readonly serviceTime: Date | null;
 }
 
@@ -46,7 +48,8 @@ export interface CallOptions {
 /** The service's read operations (spec §4.3, docs/service.md). Every request passes the gate. */
 export interface Client {
   /**
-   * Fetches one page of any list; `token` is null for the first page.
+   * Fetches one page of any list; `token` is null for the first page. A full first page that does not say
+   * whether it is the last is fetched once more in another size.
    * @throws MirrorError `TOKEN_REFUSED` if the service refuses the token
    */
   listPage(list: ListKey, token: string | null, options: CallOptions): Promise<Page>;
@@ -64,8 +67,7 @@ export interface Client {
   ): Promise<{ items: Item[]; complete: boolean }>;
   /**
    * Checks address and key with exactly one request, for a page of the smallest size.
-   * `next` is null if `rows` are all inboxes. `serviceTime` is the service's clock, or null if the answer has
-   * no valid date.
+   * `serviceTime` is the service's clock, or null if the answer has no valid date.
    */
   ping(options: CallOptions): Promise<Ping>;
 }
@@ -82,6 +84,8 @@ export interface ClientOptions {
 
 /** The first page of a search, which takes no limit, and of a ping: the default size (spec §4.2). */
 const SMALLEST_PAGE: PageRequest = { limit: 10, isFirst: true };
+/** The most rows of a page (spec §4.2). */
+const LARGEST_LIMIT = 100;
 /** The list of inboxes: a 403 for it refuses the key, a 403 for another path only that path. */
 const KEY_PATH = '/inboxes';
 
@@ -106,11 +110,31 @@ class HttpClient implements Client {
     this.#address = options.address === undefined ? null : new Address(options.address);
   }
 
-  async listPage({ list, inboxId }: ListKey, token: string | null, options: CallOptions): Promise<Page> {
-    const path = inboxId === null ? KEY_PATH : `${inboxPath(inboxId)}/${list}`;
-    const limit = this.#options.pageSize;
+  async listPage(key: ListKey, token: string | null, options: CallOptions): Promise<Page> {
+    const { pageSize } = this.#options;
+    const { next, ...page } = await this.#page(key, { token, limit: pageSize }, options);
+    if (next !== undefined) return { ...page, next };
+    // These may be all rows. One row more or fewer on a page tells.
+    const limit = pageSize < LARGEST_LIMIT ? pageSize + 1 : pageSize - 1;
+    const { next: second, ...other } = await this.#page(key, { token, limit }, options);
+    if (second === undefined)
+      throw new MirrorError(
+        'BAD_ANSWER',
+        `GET ${listPath(key)}: expected pagination.next_page to be a token or null, but full pages of two ` +
+          'sizes have none.',
+      );
+    return { ...other, next: second, attempts: page.attempts + other.attempts };
+  }
+
+  async #page(
+    key: ListKey,
+    { token, limit }: { token: string | null; limit: number },
+    options: CallOptions,
+  ): Promise<Omit<Page, 'next'> & Pick<ListAnswer, 'next'>> {
+    const { list, inboxId } = key;
     const query = { limit: String(limit), ...(token === null ? {} : { next_page: token }) };
-    const { outcome, asError } = await this.#send({ path, query, list, inboxId }, options, (body) => {
+    const request = { path: listPath(key), query, list, inboxId };
+    const { outcome, asError } = await this.#send(request, options, (body) => {
       const { rows, next } = readList(body, { limit, isFirst: token === null });
       return { result: { ...this.#read(list, rows), next }, items: rows.length };
     });
@@ -156,7 +180,7 @@ class HttpClient implements Client {
     const request = { path: KEY_PATH, query, list: 'inboxes', inboxId: null } as const;
     return await this.#send(request, options, (body) => {
       const { rows, next } = readList(body, SMALLEST_PAGE);
-      return { result: { rows: this.#read('inboxes', rows), next }, items: rows.length };
+      return { result: { rows: this.#read('inboxes', rows), isWhole: next === null }, items: rows.length };
     });
   }
 
@@ -233,6 +257,10 @@ function inboxPath(inboxId: string): string {
   return `/inboxes/${encodeURIComponent(inboxId)}`;
 }
 
+function listPath({ list, inboxId }: ListKey): string {
+  return inboxId === null ? KEY_PATH : `${inboxPath(inboxId)}/${list}`;
+}
+
 /** Runs `work` and puts the request and its status before the message of a `MirrorError`. */
 function inContext<Result>(path: string, { status }: Answer, work: () => Result): Result {
   try {
@@ -244,30 +272,6 @@ function inContext<Result>(path: string, { status }: Answer, work: () => Result)
       cause: error.cause,
     });
   }
-}
-
-function refusal(path: string, { status, body, location }: Answer): MirrorError {
-  if (status >= 300 && status < 400) {
-    return new MirrorError(
-      'REQUEST_REFUSED',
-      `GET ${path} was redirected (HTTP ${status}) to ${location ?? 'an unnamed address'}. ` +
-        'Redirects are not followed, so that the key is sent nowhere else; check INBOX_API_URL.',
-      { status },
-    );
-  }
-  const message = readErrorMessage(body);
-  if (status === 403) {
-    return new MirrorError(
-      'LIST_FORBIDDEN',
-      `GET ${path} was refused (HTTP 403)${message === null ? '' : `: ${message}`}. The key is valid, ` +
-        'because GET /inboxes was answered, but it may not read this. The other lists are read as usual; ' +
-        'the daemon retries once a day. If the access should exist, ask an administrator of the account.',
-      { status },
-    );
-  }
-  // The service explains its errors. A 404 without its message probably comes from another server.
-  const reason = message === null ? `.${status === 404 ? ' Check INBOX_API_URL.' : ''}` : `: ${message}`;
-  return new MirrorError('REQUEST_REFUSED', `GET ${path} was refused (HTTP ${status})${reason}`, { status });
 }
 
 function unreadable(rejects: readonly Reject[]): MirrorError {

@@ -4,10 +4,11 @@ import { isExactNumber, isObject, parseExact } from '../core/json.ts';
 import { NO_KEY } from '../core/secrets.ts';
 import { MOST_VALUES } from './flaws.ts';
 
-/** The rows of one list answer and the token of the next page; null on the last page. */
+/** The rows of one list answer. */
 export interface ListAnswer {
   readonly rows: readonly unknown[];
-  readonly next: string | null;
+  /** The token of the next page; null on the last page; undefined if the page may be the last or not. */
+  readonly next: string | null | undefined;
 }
 
 /** A body that is not JSON: empty, cut short or other text. A retry may help, unlike for a wrong shape. */
@@ -58,7 +59,7 @@ const MOST_ROWS = 10_000;
 /**
  * Reads `results` and `pagination.next_page`, at the top or inside `data` (spec §4.1, docs/service.md).
  * A missing or empty `next_page` is the end of a list on a page with fewer rows than requested, and on every
- * page after the first, because the page before had a token. On a full first page it is an error: the
+ * page after the first, because the page before had a token. On a full first page it says nothing: the
  * service may name its token otherwise.
  * @throws MirrorError `BAD_ANSWER` that describes the shape received; an invalid token must not look like the
  *   end of the list
@@ -82,9 +83,10 @@ export function readList(body: unknown, { limit, isFirst }: PageRequest): ListAn
       `the page has ${thousands(rows.length)} rows, and at most ${thousands(mostRows)} are read`,
     );
   const next = pagination['next_page'];
-  const canEnd = !isFirst || rows.length < limit;
-  if (next === null || ((next === undefined || next === '') && canEnd)) return { rows, next: null };
-  if (typeof next !== 'string' || next === '') {
+  if (next === null) return { rows, next };
+  if (next === undefined || next === '')
+    return { rows, next: !isFirst || rows.length < limit ? null : undefined };
+  if (typeof next !== 'string') {
     const got = describeShape(next);
     throw new MirrorError(
       'BAD_ANSWER',

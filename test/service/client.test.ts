@@ -253,13 +253,55 @@ test('a ping costs one request and returns the service’s time from its Date he
     headers: { date: 'Mon, 02 Mar 2026 08:00:40 GMT' },
   }));
 
-  const { rows, next, serviceTime } = await client.ping(MANUAL);
-  expect({ rows: rows.rejects.length, next, serviceTime }).toEqual({
+  const { rows, isWhole, serviceTime } = await client.ping(MANUAL);
+  expect({ rows: rows.rejects.length, isWhole, serviceTime }).toEqual({
     rows: 3,
-    next: null,
+    isWhole: true,
     serviceTime: new Date('2026-03-02T08:00:40Z'),
   });
   expect(sandbox.arrivals).toHaveLength(1);
+});
+
+const withoutNext = (rows: number): ScriptedOutcome =>
+  json(200, { results: Array.from({ length: rows }, (_, id) => ({ id })), pagination: {} });
+
+test.each([
+  [100, 99],
+  [37, 38],
+])('a full first page that does not say if it is the last is read again (%i and %i)', async (size, other) => {
+  const { client, sandbox } = await fresh({ pageSize: size });
+  sandbox.script(({ path }) => {
+    const limit = Number(/limit=(\d+)/.exec(path)![1]);
+    return limit >= size
+      ? withoutNext(size)
+      : json(200, { results: [{ id: 1 }], pagination: { next_page: 't' } });
+  });
+  const { next, attempts } = await client.listPage(INBOXES, null, MANUAL);
+  expect({ next, attempts }).toEqual({ next: other > size ? null : 't', attempts: 2 });
+  expect(sandbox.arrivals.map(({ path }) => path)).toEqual([
+    `/v1/inboxes?limit=${size}`,
+    `/v1/inboxes?limit=${other}`,
+  ]);
+});
+
+test('a list whose full pages have no next_page in any size fails: it may have another name', async () => {
+  const { client, sandbox } = await fresh({ pageSize: 20 });
+  sandbox.script(({ path }) => withoutNext(Number(/limit=(\d+)/.exec(path)![1])));
+  expect(await errorOf(client.listPage(INBOXES, null, MANUAL))).toMatchObject({
+    code: 'BAD_ANSWER',
+    message: expect.stringContaining(
+      'GET /inboxes: expected pagination.next_page to be a token or null',
+    ) as string,
+  });
+  expect(sandbox.arrivals).toHaveLength(2);
+});
+
+test('ten inboxes without a next_page pass the test of the key, and may not be all', async () => {
+  const { client, sandbox } = await fresh();
+  sandbox.script(({ path }) => (path.endsWith('limit=10') ? withoutNext(10) : json(403, {})));
+  expect(await client.ping(MANUAL)).toMatchObject({ isWhole: false });
+  const error = await errorOf(client.listPage({ list: 'tags', inboxId: '7' }, null, MANUAL));
+  expect(error.code).toBe('LIST_FORBIDDEN');
 });
 
 test.each<[string, ScriptedOutcome]>([

@@ -41,7 +41,7 @@ describe('after a sync, the mirror', () => {
     for (const lastPage of ['missing', 'empty'] as const) {
       test(`equals the service, with ${timestamps} and a last page whose next_page is ${lastPage}`, async () => {
         const mirror = await quickMirror({
-          sandbox: { timestamps, lastPage, conversations: [20, 15, 0] },
+          sandbox: { timestamps, lastPage, conversations: [20, 15, 10, 0], tagsPerInbox: 10 },
           pageSize: 10,
         });
         const { lists } = await mirror.sync();

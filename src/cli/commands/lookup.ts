@@ -55,7 +55,8 @@ async function printMatches(io: Io, { list, inbox, term, json }: Lookup): Promis
     const { items, complete } = await client.search({ list, inboxId }, term, options);
     if (json) printJson(io.stdout, asJson(items));
     else printLine(io.stdout, await asTable(io, list, items));
-    if (!complete) printWarning(io.stderr, 'this is only the first page of results; the service has more.');
+    if (!complete)
+      printWarning(io.stderr, 'this is only the first page of results; the service may have more.');
     return EXIT.done;
   });
 }

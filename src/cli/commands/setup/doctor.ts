@@ -214,11 +214,11 @@ async function pingService({ client, clock }: Session, signal: AbortSignal) {
   return { ping, tookMs: clock.now() - before };
 }
 
-function checkService({ rows, next }: Ping, tookMs: number): Check {
+function checkService({ rows, isWhole }: Ping, tookMs: number): Check {
   const inboxes = rows.items.length + rows.rejects.length;
   const message =
     `answers in ${duration(tookMs)}, accepts the key, and lists ` +
-    (next === null ? plural(inboxes, 'inbox') : `at least ${plural(inboxes, 'inbox')}`);
+    `${isWhole ? '' : 'at least '}${plural(inboxes, 'inbox')}`;
   return { name: 'service', verdict: 'ok', message };
 }
 
@@ -234,14 +234,14 @@ function checkClock({ clock, mirror }: Session, { serviceTime }: Ping, tookMs: n
 }
 
 /** @throws MirrorError `OTHER_ACCOUNT` */
-async function checkAccount({ mirror, access }: Session, { rows, next }: Ping): Promise<Check> {
+async function checkAccount({ mirror, access }: Session, { rows, isWhole }: Ping): Promise<Check> {
   const { hasAllIds, inboxesOf, isOther, marksOf, otherAccount } = await import('../../../sync/account.ts');
   const name = 'account';
   const known = await mirror.account();
   if (known.inboxes.length === 0)
     return { name, verdict: 'skipped', message: 'the mirror is empty: its first sync decides' };
   const listed = inboxesOf(rows);
-  if (isOther(marksOf(known, access()), listed, next === null && hasAllIds(rows)))
+  if (isOther(marksOf(known, access()), listed, isWhole && hasAllIds(rows)))
     throw otherAccount(known, { listed, address: access().address });
   return { name, verdict: 'ok', message: "is the mirror's" };
 }

@@ -119,9 +119,9 @@ async function check(io: Io, settings: Settings): Promise<string | null> {
   const { openCheck } = await import('../../../session/check.ts');
   const { session } = await openCheck({ ...io, env: environmentOf(io, settings) }, { testsKey: true });
   try {
-    const { rows, next } = await session.client.ping({ reason: 'manual', signal: io.signal });
+    const { rows, isWhole } = await session.client.ping({ reason: 'manual', signal: io.signal });
     const inboxes = plural(rows.items.length, 'inbox');
-    return `The service accepts the key and lists ${next === null ? '' : 'at least '}${inboxes}.`;
+    return `The service accepts the key and lists ${isWhole ? '' : 'at least '}${inboxes}.`;
   } catch (error) {
     if (!isMirrorError(error)) throw error;
     if (error.code === 'KEY_REFUSED') {

@@ -1,4 +1,3 @@
-import { changedFields } from '../core/diff.ts';
 import { MirrorError } from '../core/errors.ts';
 import type { ListName } from '../core/lists.ts';
 import type { ChangeFilter } from '../mirror/history/read.ts';
@@ -19,17 +18,7 @@ export interface FilterOptions {
 /** Reads what needs no mirror. @throws MirrorError `USAGE` for a wrong time or field */
 export async function parseFilter(options: FilterOptions, now: number): Promise<ChangeFilter> {
   const { since, until, list, inbox, item, field } = options;
-  const fields = changedFields(list);
-  if (field !== undefined && !fields.includes(field)) {
-    const { nearest } = await import('../query/nearest.ts');
-    const near = nearest(field, fields).map((name) => ` Perhaps you meant "${name}".`);
-    const of = list === undefined ? '' : ` of ${list}`;
-    throw new MirrorError(
-      'USAGE',
-      `--field: there is no field ${JSON.stringify(field)}${of}.${near[0] ?? ''} ` +
-        `The fields are: ${fields.join(', ')}.`,
-    );
-  }
+  if (field !== undefined) (await import('../query/reads/changed-field.ts')).checkField(field, list);
   const from = since === undefined ? undefined : parseSince(since, now);
   const to = until === undefined ? undefined : parseSince(until, now, '--until');
   if (from !== undefined && to !== undefined && from > to)

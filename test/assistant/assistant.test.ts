@@ -104,6 +104,10 @@ test('changes, a conversation and freshness are answered by name and by id', asy
   for (const row of appeared)
     expect(row.at(-1)).toMatchObject({ status: expect.any(String) as string, tags: expect.any(Array) as [] });
   expect((await assistant.ask('changes', { inbox: 'Nobody' })).text).toContain(inbox.display_name);
+  expect(await assistant.ask('changes', { list: 'conversations', field: 'state' })).toMatchObject({
+    isError: true,
+    text: expect.stringContaining('no field "state" of conversations. Perhaps you meant "status"') as string,
+  });
 
   const one = dataOf(await assistant.ask('conversation', { id: newest?.item_id })) as Record<
     'conversation' | 'changes',

@@ -7,6 +7,7 @@ import { JOIN_ASSIGNEE } from '../figures/names.ts';
 import { nearest } from '../nearest.ts';
 import type { Cell } from '../result.ts';
 import type { BoundedRead, BoundedRows, Bounds } from './bounded.ts';
+import { checkField } from './changed-field.ts';
 
 /** Selects changes. Every given condition must hold. */
 export interface FeedFilter {
@@ -21,12 +22,16 @@ export interface FeedFilter {
   readonly afterId?: number | undefined;
 }
 
-/** The newest changes first; with `afterId` the oldest first. Each has its names beside its ids. */
+/**
+ * The newest changes first; with `afterId` the oldest first. Each has its names beside its ids.
+ * @throws MirrorError `USAGE` for an inbox or a field that does not exist
+ */
 export async function readFeed(
   read: BoundedRead,
   { list, inbox, item, field, since, afterId }: FeedFilter,
   bounds: Bounds,
 ): Promise<BoundedRows> {
+  if (field !== undefined) checkField(field, list);
   const values: Cell[] = [];
   const conditions = [`1 = 1`];
   const add = (column: string, comparison: string, value: Cell | undefined): void => {

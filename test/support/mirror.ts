@@ -125,6 +125,10 @@ export async function mirrorOf(options: MirrorOptions = {}): Promise<TestMirror>
     command: 'test',
     now: clock.now,
     isAlive: () => false,
+  }).catch(async (error: unknown) => {
+    // As the program does: a refused process keeps no connection, which would hold the file's locks.
+    await database.close();
+    throw error;
   });
   const writer = openWriter(database, lease);
   const gateEvents: GateEvent[] = [];

@@ -62,6 +62,8 @@ test.runIf(ON_SQLITE)(
     await trial.take({ kind: 'other-host', hours: 3 });
     await trial.take({ kind: 'set-clock', hours: -3 });
     await trial.take({ kind: 'restore' });
+    // The first try to open the copy has left no connection behind, which would lock the file here.
+    await trial.take({ kind: 'restore' });
     await trial.rest();
     await expectEqualToService(trial.mirror);
   },

@@ -43,6 +43,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** See `Call.tries`. */
   readonly tries?: number | undefined;
+  /** An inbox to ask for if the list of inboxes fails (see `Exchange.elsewhere`). */
+  readonly knownInbox?: string | undefined;
 }
 
 /** The service's read operations (spec §4.3, docs/service.md). Every request passes the gate. */
@@ -103,7 +105,7 @@ export function createClient(options: ClientOptions): Client {
 class HttpClient implements Client {
   readonly #options: ClientOptions;
   readonly #address: Address | null;
-  #keyTest: Promise<unknown> | null = null;
+  #test: Promise<unknown> | null = null;
 
   constructor(options: ClientOptions) {
     this.#options = options;
@@ -185,29 +187,37 @@ class HttpClient implements Client {
   }
 
   /**
-   * Tests after a 403 for a list whether the key is valid. Requests that are under way together share a test.
+   * Tests whether the key is valid and the service up, after a list was refused or has failed. Requests that
+   * are under way together share a test.
    * @throws MirrorError `KEY_REFUSED`, or another error of the gate if there is no answer
    */
-  async #testKey({ signal, ...options }: CallOptions): Promise<void> {
-    this.#keyTest ??= this.#requestInboxes(options).finally(() => (this.#keyTest = null));
-    await unlessAborted(this.#keyTest, signal);
+  async #testService({ signal, ...options }: CallOptions): Promise<void> {
+    this.#test ??= this.#requestInboxes(options).finally(() => (this.#test = null));
+    await unlessAborted(this.#test, signal);
   }
 
   async #send<Result>(
     { path, query = {}, list, inboxId }: Request,
-    { reason, signal, ...others }: CallOptions,
+    { reason, signal, knownInbox, ...others }: CallOptions,
     parse: (body: unknown) => { result: Result; items: number },
   ) {
     const { http, gate } = this.#options;
+    const call = { reason, signal, ...others };
+    const askElsewhere = async (): Promise<unknown> => {
+      const once = { ...call, tries: 1 };
+      if (path !== KEY_PATH) return await this.#testService(once);
+      return knownInbox === undefined ? undefined : await this.getInbox(knownInbox, once);
+    };
     const outcome = await gate.request(
       { entry: { method: 'GET', path, list, inboxId, reason }, signal, ...others },
       {
         send: () => http.get(path, query).catch((error: unknown) => this.#judge(error, path)),
         read: (answer) => this.#read2xx(path, answer, parse),
         forbids: path === KEY_PATH ? 'key' : 'list',
+        elsewhere: askElsewhere,
       },
     );
-    if (!outcome.ok && outcome.answer.status === 403) await this.#testKey({ reason, signal, ...others });
+    if (!outcome.ok && outcome.answer.status === 403) await this.#testService(call);
     const asError = (): MirrorError =>
       this.#address?.refusal(outcome.answer, path) ?? refusal(path, outcome.answer);
     return { outcome, asError };

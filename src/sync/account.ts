@@ -102,12 +102,14 @@ export class AccountCheck {
     const { mirror, clock, access: accessInUse } = this.#deps;
     const access = accessInUse();
     const known = await mirror.account();
+    const knownInbox = known.inboxes.find(isLive)?.id;
     const pages = new Map<string | null, Page>();
     const listed: ListedInbox[] = [];
     let token: string | null = null;
     let characters = 0;
     do {
-      const page: Page | null = await client.listPage(INBOXES, token, options).catch((error: unknown) => {
+      const call = { ...options, knownInbox };
+      const page: Page | null = await client.listPage(INBOXES, token, call).catch((error: unknown) => {
         // The walk meets the refused token too, and restarts the list.
         if (isMirrorError(error, 'TOKEN_REFUSED')) return null;
         throw error;

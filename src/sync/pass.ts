@@ -43,7 +43,7 @@ export async function runPass(deps: SweepDeps, spec: PassSpec, places = PLACES):
       );
     throw error;
   }
-  const report = { pass, lists: run.reports, stopped: run.stopped };
+  const report = { pass, lists: run.reports, stopped: run.stopped ?? run.unfinished() };
   // A pass that stopped early stays open: the next one of its kind, or the daemon, resumes it.
   if (report.stopped === null) {
     const failed = report.lists
@@ -71,9 +71,17 @@ class PassRun {
   readonly #pass: Pass;
   readonly #places: number;
   readonly #halt = new AbortController();
+  #hasRead = false;
 
   constructor(deps: SweepDeps, spec: PassSpec, pass: Pass, places: number) {
-    this.#deps = { ...deps, signal: AbortSignal.any([deps.signal, this.#halt.signal]) };
+    this.#deps = {
+      ...deps,
+      signal: AbortSignal.any([deps.signal, this.#halt.signal]),
+      onEvent: (event) => {
+        this.#hasRead ||= event.kind === 'page';
+        deps.onEvent(event);
+      },
+    };
     this.#spec = spec;
     this.#pass = pass;
     this.#places = places;
@@ -100,6 +108,22 @@ class PassRun {
       throw unknownInbox(inboxId, inboxes);
     }
     await this.#sweepListsOf(selected);
+  }
+
+  /**
+   * The error that keeps a person's resync open whose lists fail alone: a new one would read each list from
+   * its first page again. Null if it has read no page: it would stay open for as long as a list is broken.
+   * An order ends, because the daemon goes on with its lists.
+   */
+  unfinished(): MirrorError | null {
+    const paused = this.reports.filter(({ outcome }) => outcome === 'paused');
+    const { kind, orderId } = this.#spec;
+    if (kind !== 'resync' || orderId !== undefined || paused.length === 0 || !this.#hasRead) return null;
+    return new MirrorError(
+      'ANSWER_FAILED',
+      `Not read to the end: ${someOf(paused.map(({ key }) => listId(key)))}. Run the same command again ` +
+        'later: it reads only what is missing.',
+    );
   }
 
   async #sweepListsOf(inboxes: readonly Inbox[]): Promise<void> {
@@ -189,15 +213,15 @@ class PassRun {
   }
 }
 
-/** At most this many inboxes in the message. */
+/** At most this many inboxes or lists in a message. */
 const MOST_NAMED = 10;
 
 /** The error for an inbox that the service does not have; it names those that the service has. */
 export function unknownInbox(inboxId: string, inboxes: readonly Inbox[]): MirrorError {
-  const known = inboxes.slice(0, MOST_NAMED).map(({ id, name }) => `${id} (${name ?? 'no name'})`);
-  return new MirrorError(
-    'USAGE',
-    `The service has no inbox ${inboxId}. ` +
-      `It has: ${known.join(', ') || 'none'}${inboxes.length > MOST_NAMED ? ', …' : ''}.`,
-  );
+  const known = inboxes.map(({ id, name }) => `${id} (${name ?? 'no name'})`);
+  return new MirrorError('USAGE', `The service has no inbox ${inboxId}. It has: ${someOf(known) || 'none'}.`);
+}
+
+function someOf(names: readonly string[]): string {
+  return `${names.slice(0, MOST_NAMED).join(', ')}${names.length > MOST_NAMED ? ', …' : ''}`;
 }

@@ -3,6 +3,7 @@ import { HOUR, MINUTE } from '../../src/core/clock.ts';
 import type { TestClock } from '../support/clock.ts';
 import { datedService } from '../support/dated-service.ts';
 import type { MirrorOptions, TestMirror } from '../support/mirror.ts';
+import { downFrom } from '../support/outage.ts';
 import {
   askedSince,
   changesIn,
@@ -66,7 +67,7 @@ describe('a pass that would delete more than a tenth of the rows of a kind, and 
     const inbox = firstInbox(mirror.sandbox);
     removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 30));
     await syncTwice(mirror);
-    mirror.sandbox.script(({ path }) => (path.includes('/inboxes?') ? 'reset' : undefined));
+    downFrom(mirror, (path) => path.includes('/inboxes?'));
     expect((await mirror.sync(ACCEPTED)).stopped).toMatchObject({ code: 'SERVICE_DOWN' });
     mirror.sandbox.script(undefined);
     await mirror.sync({ lists: ['conversations'] });

@@ -3,6 +3,7 @@ import { HOUR } from '../../src/core/clock.ts';
 import type { PassSpec } from '../../src/mirror/passes/passes.ts';
 import type { TestMirror } from '../support/mirror.ts';
 import { passSpec } from '../support/pass-spec.ts';
+import { downFrom } from '../support/outage.ts';
 import { count, firstIds, firstInbox, removeConversations, reportOn, tampered } from '../support/rows.ts';
 import { syncedMirror, syncTwice } from '../support/settle.ts';
 import { expectEqualToService } from '../support/truth.ts';
@@ -96,7 +97,7 @@ describe('a consent to deletions', () => {
     const mirror = await holding(lists);
     lists.empty = true;
     mirror.clock.advance(HOUR);
-    mirror.sandbox.script(({ path }) => (/conversations\/\d/.test(path) ? 'reset' : undefined));
+    downFrom(mirror, (path) => /conversations\/\d/.test(path));
     expect((await mirror.sync(consent)).stopped).toMatchObject({ code: 'SERVICE_DOWN' });
     mirror.sandbox.script(undefined);
     lists.empty = false;

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { HOUR } from '../../src/core/clock.ts';
 import type { MirrorOptions, TestMirror } from '../support/mirror.ts';
+import { downFrom } from '../support/outage.ts';
 import { askedSince, count, type PageBody, reportOn, tampered } from '../support/rows.ts';
 import { quickMirror } from '../support/template.ts';
 import { expectEqualToService } from '../support/truth.ts';
@@ -102,9 +103,7 @@ describe('page tokens in a cycle', () => {
       page.pagination.next_page = ['A', 'B', 'C'][nth % 3] ?? null;
     });
     let pagesLeft = 3;
-    mirror.sandbox.script(({ path }) =>
-      path.includes('/conversations?') && pagesLeft-- <= 0 ? 'reset' : undefined,
-    );
+    downFrom(mirror, (path) => path.includes('/conversations?') && pagesLeft-- <= 0);
     expect((await mirror.sync({ lists: ['conversations'] })).stopped).toMatchObject({ code: 'SERVICE_DOWN' });
     mirror.sandbox.script(undefined);
     const before = mirror.sandbox.arrivals.length;

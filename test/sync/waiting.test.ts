@@ -144,10 +144,9 @@ describe('conversations that wait for an answer that decides', () => {
       let last = Infinity;
       sandbox.script(({ path }) => {
         const id = /conversations\/(\d+)$/.exec(path)?.[1];
-        if (id === undefined) return undefined;
-        questions += 1;
+        if (id !== undefined) questions += 1;
         if (questions > last) return 'reset';
-        if (!waiting.includes(id)) return undefined;
+        if (id === undefined || !waiting.includes(id)) return undefined;
         asked.push(id);
         return UNDECIDED['another conversation'];
       });

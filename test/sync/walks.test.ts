@@ -1,6 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { HOUR } from '../../src/core/clock.ts';
 import type { MirrorOptions, TestMirror } from '../support/mirror.ts';
+import { downFrom } from '../support/outage.ts';
 import {
   askedSince,
   changesIn,
@@ -237,10 +238,8 @@ describe('a pass that stops', () => {
     const mirror = await mirrored({ sandbox: { conversations: [95, 25] } });
     const inbox = firstInbox(mirror.sandbox);
     let pagesLeft = 5;
-    mirror.sandbox.script(({ path }) => {
-      if (path.startsWith(`/v1/inboxes/${inbox.id}/conversations`) && pagesLeft-- <= 0) return 'reset';
-      return undefined;
-    });
+    const pages = `/v1/inboxes/${inbox.id}/conversations`;
+    downFrom(mirror, (path) => path.startsWith(pages) && pagesLeft-- <= 0);
     const first = await mirror.sync();
     expect(first.stopped).toMatchObject({ code: 'SERVICE_DOWN' });
     expect((await sweepsOf(mirror, 'conversations')).filter(({ state }) => state === 'paused')).toEqual([
@@ -282,7 +281,7 @@ describe('a pass that stops', () => {
 
   test('for over 36 hours is abandoned: the next one reads all lists and ends the open sweep', async () => {
     const mirror = await mirrored();
-    mirror.sandbox.script(({ path }) => (path.includes('next_page') ? 'reset' : undefined));
+    downFrom(mirror, (path) => path.includes('next_page'));
     expect((await mirror.sync()).stopped).toMatchObject({ code: 'SERVICE_DOWN' });
     mirror.sandbox.script(undefined);
     mirror.clock.advance(37 * HOUR);
@@ -305,7 +304,7 @@ describe('a pass that stops', () => {
 
   test('is resumed a day later, so that a list of more than a day’s budget can complete', async () => {
     const mirror = await mirrored();
-    mirror.sandbox.script(({ path }) => (path.includes('next_page') ? 'reset' : undefined));
+    downFrom(mirror, (path) => path.includes('next_page'));
     for (let day = 1; day <= 3; day += 1) {
       expect((await mirror.sync({ kind: 'resync' })).pass).toMatchObject({ id: 1, resumed: day > 1 });
       mirror.clock.advance(24 * HOUR + 31_000);
@@ -321,12 +320,10 @@ describe('a pass that stops', () => {
       const mirror = await mirrored();
       const { sandbox } = mirror;
       await mirror.sync();
-      const failing = (part: string): void =>
-        sandbox.script(({ path }) => (path.includes(part) ? 'reset' : undefined));
-      failing('next_page');
+      downFrom(mirror, (path) => path.includes('next_page'));
       await mirror.sync({ lists: ['conversations'] });
       mirror.clock.advance(HOUR);
-      failing('/inboxes?');
+      downFrom(mirror, (path) => path.includes('/inboxes?'));
       const whole = { ...spec, lists: ['inboxes', 'conversations'] } as const;
       expect((await mirror.sync(whole)).stopped).toMatchObject({ code: 'SERVICE_DOWN' });
       sandbox.script(undefined);
@@ -369,7 +366,7 @@ describe('a pass that stops', () => {
 
   test('is resumed only by a pass of the same kind and scope', async () => {
     const mirror = await mirrored();
-    mirror.sandbox.script(({ path }) => (path.includes('next_page') ? 'reset' : undefined));
+    downFrom(mirror, (path) => path.includes('next_page'));
     const all = await mirror.sync();
     mirror.sandbox.script(undefined);
     expect((await mirror.sync({ lists: ['users'] })).pass).toMatchObject({ resumed: false });
@@ -442,9 +439,7 @@ describe('a pass', () => {
     const path = `/inboxes/${firstInbox(mirror.sandbox).id}/conversations?limit=10`;
     const breakAfter = (pages: number): void => {
       let left = pages;
-      mirror.sandbox.script((request) =>
-        request.path.includes('/conversations') && left-- <= 0 ? 'reset' : undefined,
-      );
+      downFrom(mirror, (asked) => asked.includes('/conversations') && left-- <= 0);
     };
     breakAfter(3);
     await mirror.sync();

@@ -1,6 +1,7 @@
 import { messageOf } from '../../core/errors.ts';
 import { BrokenBody, readErrorMessage } from '../envelope.ts';
-import type { Answer } from '../http.ts';
+import { type Answer, NoAnswer } from '../http.ts';
+import { keyRefused } from './errors.ts';
 
 /** The caller's reading of an answer; the ledger records `items`. */
 export interface Reading<Result> {
@@ -20,6 +21,8 @@ export type Attempt<Result> =
     }
   | { readonly kind: 'wrong'; readonly answer: Answer; readonly cause: string; readonly error: unknown }
   | { readonly kind: 'lost'; readonly cause: string; readonly error: unknown };
+
+export type Failure = Exclude<Attempt<unknown>, { kind: 'good' }>;
 
 /**
  * Sends one request and classifies its end for the gate. Never throws: an error of `send` means `lost`.
@@ -62,4 +65,16 @@ function kindOf(
 function causeOf({ status, body }: Answer): string {
   const words = readErrorMessage(body);
   return words === null ? `HTTP ${status}` : `HTTP ${status}: ${words}`;
+}
+
+/** @throws the error of an attempt, if a retry would not help */
+export function throwIfHopeless(ended: Failure): void {
+  if (ended.kind === 'wrong') throw ended.error;
+  if (ended.kind === 'unauthorised') throw keyRefused(ended.cause, ended.answer.status);
+  if (ended.kind === 'lost' && !(ended.error instanceof NoAnswer)) throw ended.error;
+}
+
+/** True if the service is up and accepts the key, even if its answer cannot be used. */
+export function wasServed({ kind }: Attempt<unknown>): boolean {
+  return kind === 'good' || kind === 'refused' || kind === 'wrong';
 }

@@ -1,3 +1,4 @@
+import { isMirrorError } from '../../core/errors.ts';
 import { judgePause, PATIENCE_MS } from '../../core/gate-state.ts';
 import { duration } from '../../core/humanize.ts';
 import type { ListKey } from '../../core/lists.ts';
@@ -9,10 +10,10 @@ import {
   retryAfter,
 } from '../../core/retry-timing.ts';
 import { readErrorMessage } from '../envelope.ts';
-import { type Answer, NoAnswer, serviceTime } from '../http.ts';
-import { type Attempt, attempt, type Reading } from './attempt.ts';
-import { clockDoubt, foreignCause, gaveUp, keyRefused } from './errors.ts';
-import { type Slot, type SlotRequest, Turnstile, type TurnstileOptions } from './turnstile.ts';
+import { type Answer, serviceTime } from '../http.ts';
+import { type Attempt, attempt, type Failure, type Reading, throwIfHopeless, wasServed } from './attempt.ts';
+import { clockDoubt, foreignCause, gaveUp } from './errors.ts';
+import { isScheduled, type Slot, type SlotRequest, Turnstile, type TurnstileOptions } from './turnstile.ts';
 
 /** At most this many requests are sent for one call, the retries included. */
 const TRIES = 4;
@@ -72,6 +73,11 @@ export interface Exchange<Result> {
   readonly read: (answer: Answer) => Reading<Result>;
   /** A 403 refuses the key, or only this list; for a list the gate stays open. Default: `key`. */
   readonly forbids?: 'key' | 'list';
+  /**
+   * Sends one request for another path: its answer tells a path that fails alone from an outage. It is sent
+   * after four failures, and not for scheduled work, which reads another list next.
+   */
+  readonly elsewhere?: (() => Promise<unknown>) | undefined;
 }
 
 /** The only way out to the service: spacing, day budget, back-off, breaker (docs/decisions/0011). */
@@ -127,7 +133,7 @@ class LedgerGate implements Gate {
       if (ended.kind === 'refused') return { ...request, answer: ended.answer, ok: false };
       throwIfHopeless(ended);
       failedSince = Math.min(failedSince, clock.monotonic());
-      await this.#waitForRetry(call, ended, { ...request, failedSince });
+      await this.#waitForRetry(call, ended, { ...request, failedSince, elsewhere: exchange.elsewhere });
     }
   }
 
@@ -137,10 +143,11 @@ class LedgerGate implements Gate {
    * @throws MirrorError if the call may not be retried
    */
   async #waitForRetry(
-    { entry, signal, tries = TRIES }: Call,
+    call: Call,
     ended: Failure,
-    { requestId, attempts, failedSince }: { requestId: number; attempts: number; failedSince: number },
+    { requestId, attempts, failedSince, elsewhere }: Trouble,
   ): Promise<void> {
+    const { entry, signal, tries = TRIES } = call;
     const { clock, onEvent, patienceMs = PATIENCE_MS } = this.#options;
     const { kind, cause } = ended;
     const alone = kind === 'throttled' && ended.alone === true;
@@ -149,24 +156,37 @@ class LedgerGate implements Gate {
     const now = clock.now();
     const hint = kind === 'failed' || alone ? retryAfter(ended.answer.retryAfter, now) : null;
     const asked = hint === null ? 0 : Math.min(hint, LONGEST_HINT_MS);
-    const most = this.#isDown && kind !== 'throttled' ? 1 : tries;
+    const throttled = kind === 'throttled';
+    const most = this.#isDown && !throttled ? 1 : tries;
     if (attempts >= most || asked > patienceMs || alone) {
       const resumeAt = asked > 0 ? new Date(now + asked) : undefined;
+      if (attempts === TRIES && resumeAt === undefined && !throttled && !isScheduled(call))
+        await this.#askElsewhere(failedSince, elsewhere);
       // Where other answers contradict an outage, `#hold` leaves the gate open.
       const everything =
         !alone &&
         failedSince > this.#lastGoodAt &&
         (resumeAt === undefined || (await this.#hold(requestId, cause, asked)));
-      const throttled = kind === 'throttled';
       this.#isDown ||= everything && !throttled;
       throw gaveUp(entry, { tries: attempts, cause, everything, throttled, resumeAt, now });
     }
-    if (kind === 'throttled') return;
+    if (throttled) return;
     const waitMs = Math.max(asked, pauseAfterFailure(attempts, this.#random()));
     const { list, inboxId } = entry;
     const key = list === null ? null : { list, inboxId };
     onEvent?.({ kind: 'retry', key, cause, waitMs, failure: attempts });
     await clock.sleep(waitMs, signal);
+  }
+
+  /**
+   * Lets an answer to another request show that the service is up. In an outage it asks once.
+   * @throws MirrorError if the key is refused, or no request may leave
+   */
+  async #askElsewhere(failedSince: number, elsewhere: Trouble['elsewhere']): Promise<void> {
+    if (elsewhere === undefined || this.#isDown || failedSince <= this.#lastGoodAt) return;
+    await elsewhere().catch((error: unknown) => {
+      if (!isMirrorError(error, 'SERVICE_DOWN', 'ANSWER_FAILED')) throw error;
+    });
   }
 
   /**
@@ -263,16 +283,11 @@ class LedgerGate implements Gate {
   }
 }
 
-type Failure = Exclude<Attempt<unknown>, { kind: 'good' }>;
-
-/** @throws the error of an attempt, if a retry would not help */
-function throwIfHopeless(ended: Failure): void {
-  if (ended.kind === 'wrong') throw ended.error;
-  if (ended.kind === 'unauthorised') throw keyRefused(ended.cause, ended.answer.status);
-  if (ended.kind === 'lost' && !(ended.error instanceof NoAnswer)) throw ended.error;
-}
-
-/** True if the service is up and accepts the key, even if its answer cannot be used. */
-function wasServed({ kind }: Attempt<unknown>): boolean {
-  return kind === 'good' || kind === 'refused' || kind === 'wrong';
+/** What is known of a call whose last request failed. */
+interface Trouble {
+  readonly requestId: number;
+  readonly attempts: number;
+  /** Monotonic ms. */
+  readonly failedSince: number;
+  readonly elsewhere: Exchange<unknown>['elsewhere'];
 }

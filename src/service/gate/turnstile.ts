@@ -71,6 +71,10 @@ export interface SlotRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
+export function isScheduled({ entry, scheduled }: SlotRequest): boolean {
+  return scheduled ?? SCHEDULED_REASONS.includes(entry.reason);
+}
+
 /** A request in the ledger. `start`: when it leaves; `recordedAt`: its time in the ledger; monotonic ms. */
 export interface Slot {
   readonly id: number;
@@ -198,11 +202,12 @@ export class Turnstile {
 
   /** Waits until a request may leave and records it in the ledger. Runs for one request at a time. */
   async #waitForSlot(request: SlotRequest): Promise<{ slot: Slot; end: () => void }> {
-    const { entry, scheduled = SCHEDULED_REASONS.includes(entry.reason), signal } = request;
+    const { entry, signal } = request;
     const { ledger, clock, budget } = this.#options;
     for (let late = 0; ;) {
       // Read again before the grant: another mirror of the key can lower the budget while the request waits.
-      const readCap = (): number => (budget.isUsedUp ? 0 : scheduled ? scheduledCap(budget) : budget.perDay);
+      const readCap = (): number =>
+        budget.isUsedUp ? 0 : isScheduled(request) ? scheduledCap(budget) : budget.perDay;
       await this.#throwIfSpent(readCap());
       const launch = await this.#throttle.launched(signal);
       const heldMs = this.#lastStart + this.#gapMs * this.#slowdown - clock.monotonic();

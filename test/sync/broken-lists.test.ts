@@ -1,0 +1,134 @@
+import { describe, expect, test } from 'vitest';
+import { HOUR } from '../../src/core/clock.ts';
+import type { ScriptedOutcome } from '../../src/sandbox/sandbox.ts';
+import type { CallOptions } from '../../src/service/client.ts';
+import type { TestMirror } from '../support/mirror.ts';
+import { askedSince, count, firstInbox } from '../support/rows.ts';
+import { syncedMirror } from '../support/settle.ts';
+import { quickMirror } from '../support/template.ts';
+import { expectEqualToService } from '../support/truth.ts';
+
+/** More inboxes than lists are read side by side. */
+const SIX_INBOXES = { sandbox: { conversations: [30, 30, 30, 30, 30, 30] } };
+
+const FAILURES: [string, ScriptedOutcome][] = [
+  ['a 500', { status: 500 }],
+  ['a reset connection', 'reset'],
+  ['a body cut short', { status: 200, body: '{"results":[{"id":"1"' }],
+];
+
+const isAlone = { code: 'ANSWER_FAILED' };
+const isDown = { code: 'SERVICE_DOWN' };
+
+/** For each inbox. */
+const times = (list: string): string[] => Array.from({ length: 6 }, () => list);
+
+function fail({ sandbox }: TestMirror, paths: RegExp, failure: ScriptedOutcome): void {
+  sandbox.script(({ path }) => (paths.test(path) ? failure : undefined));
+}
+
+describe('a kind of list that fails in every inbox', () => {
+  test.each(FAILURES)('with %s leaves sync all other lists', async (_, failure) => {
+    const mirror = await quickMirror(SIX_INBOXES);
+    fail(mirror, /\/(users|tags)\?/, failure);
+    const report = await mirror.sync();
+    expect(report.stopped).toBeNull();
+    const broken = report.lists.filter(({ outcome }) => outcome !== 'complete');
+    expect(broken.map(({ key }) => key.list).toSorted()).toEqual([...times('tags'), ...times('users')]);
+    for (const { error } of broken) expect(error).toMatchObject(isAlone);
+    expect(await count(mirror.database, 'conversations')).toBe(180);
+    mirror.sandbox.script(undefined);
+    await mirror.sync();
+    await expectEqualToService(mirror);
+  });
+
+  test('costs one request to /inboxes for the lists that fail at the same time', async () => {
+    const mirror = await quickMirror(SIX_INBOXES);
+    fail(mirror, /\/users\?/, { status: 500 });
+    await mirror.sync({ lists: ['users'] });
+    const asked = mirror.sandbox.arrivals.map(({ path }) => path);
+    expect(asked.filter((path) => path.includes('/users?'))).toHaveLength(24);
+    expect(asked.filter((path) => path.includes('/inboxes?'))).toHaveLength(3);
+  });
+});
+
+describe('a request that fails costs no request for another path', () => {
+  test.each<[string, Partial<CallOptions>, ScriptedOutcome, number]>([
+    ['for scheduled work', { reason: 'schedule' }, 'reset', 4],
+    ['if it may be sent only once', { tries: 1 }, 'reset', 1],
+    ['after an answer that asks to wait', {}, { status: 503, headers: { 'retry-after': '3600' } }, 4],
+  ])('%s', async (_, options, failure, requests) => {
+    const mirror = await syncedMirror(0, SIX_INBOXES);
+    mirror.sandbox.script(() => failure);
+    const before = mirror.sandbox.arrivals.length;
+    const key = { list: 'users', inboxId: firstInbox(mirror.sandbox).id } as const;
+    await expect(mirror.client.listPage(key, null, { reason: 'manual', ...options })).rejects.toThrow();
+    expect(mirror.sandbox.arrivals.length - before).toBe(requests);
+  });
+});
+
+describe('inboxes that cannot be listed', () => {
+  test.each(FAILURES)(
+    'with %s leave sync the lists of the inboxes that the mirror knows',
+    async (_, failure) => {
+      const mirror = await syncedMirror(0, SIX_INBOXES);
+      fail(mirror, /\/inboxes\?/, failure);
+      const before = mirror.sandbox.arrivals.length;
+      const report = await mirror.sync();
+      expect(report.stopped).toBeNull();
+      expect(report.lists.filter(({ outcome }) => outcome !== 'complete')).toMatchObject([
+        { key: { list: 'inboxes' }, error: isAlone },
+      ]);
+      expect(askedSince(mirror.sandbox, before).filter((path) => path.includes('/inboxes?'))).toHaveLength(4);
+    },
+  );
+});
+
+describe('a resync of which one list fails alone', () => {
+  test('is resumed and reads only what is missing', async () => {
+    const mirror = await syncedMirror(0, SIX_INBOXES);
+    fail(mirror, /\/tags\?/, { status: 500 });
+    const first = await mirror.sync({ kind: 'resync' });
+    expect(first.stopped).toMatchObject({
+      ...isAlone,
+      message: expect.stringContaining('only what is missing'),
+    });
+    mirror.sandbox.script(undefined);
+    const before = mirror.sandbox.arrivals.length;
+    const second = await mirror.sync({ kind: 'resync' });
+    expect(second).toMatchObject({ stopped: null, pass: { id: first.pass.id } });
+    expect(askedSince(mirror.sandbox, before)).toHaveLength(6);
+  });
+
+  test('ends if a second try reads nothing', async () => {
+    const mirror = await syncedMirror(0, SIX_INBOXES);
+    fail(mirror, /\/tags\?/, { status: 500 });
+    await mirror.sync({ kind: 'resync' });
+    expect((await mirror.sync({ kind: 'resync' })).stopped).toBeNull();
+    const before = mirror.sandbox.arrivals.length;
+    expect((await mirror.sync({ kind: 'resync' })).pass.resumed).toBe(false);
+    expect(askedSince(mirror.sandbox, before).filter((path) => path.includes('/users?'))).toHaveLength(6);
+  });
+});
+
+describe('an outage', () => {
+  test('that begins with a pass stops it after five requests', async () => {
+    const mirror = await syncedMirror(0, SIX_INBOXES);
+    mirror.sandbox.script(() => 'reset');
+    const before = mirror.sandbox.arrivals.length;
+    expect((await mirror.sync()).stopped).toMatchObject(isDown);
+    expect(mirror.sandbox.arrivals.length - before).toBe(5);
+  });
+
+  test('that begins when the inboxes are read costs each list four requests, and one to /inboxes', async () => {
+    const mirror = await syncedMirror(0, SIX_INBOXES);
+    const before = mirror.sandbox.arrivals.length;
+    mirror.sandbox.script(() => (mirror.sandbox.arrivals.length > before + 1 ? 'reset' : undefined));
+    expect((await mirror.sync()).stopped).toMatchObject(isDown);
+    const first = mirror.sandbox.arrivals.length;
+    expect(first - before).toBeLessThanOrEqual(1 + 4 * 4 + 1);
+    mirror.clock.advance(HOUR);
+    expect((await mirror.sync()).stopped).toMatchObject(isDown);
+    expect(mirror.sandbox.arrivals.length - first).toBe(1);
+  });
+});

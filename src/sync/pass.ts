@@ -1,4 +1,5 @@
-import { isMirrorError, MirrorError } from '../core/errors.ts';
+import { HOUR } from '../core/clock.ts';
+import { type ErrorCode, isMirrorError, MirrorError } from '../core/errors.ts';
 import type { Reason } from '../core/ledger.ts';
 import { INBOXES, keysOf, listId, type ListKey } from '../core/lists.ts';
 import type { Inbox } from '../mirror/items/inboxes.ts';
@@ -6,7 +7,7 @@ import { coversInbox } from '../mirror/mirror.ts';
 import type { Pass, PassSpec } from '../mirror/passes/passes.ts';
 import { bottleneckOn } from '../service/gate/limiter.ts';
 import type { SweepDeps } from './deps.ts';
-import { type ListReport, NO_FIGURES } from './events.ts';
+import { isComplete, type ListReport, NO_FIGURES } from './events.ts';
 import { PLACES } from './planning/planner.ts';
 import { asRecord } from './record.ts';
 import { reachIn, sweepList } from './sweep.ts';
@@ -45,7 +46,7 @@ export async function runPass(deps: SweepDeps, spec: PassSpec, places = PLACES):
   }
   const report = { pass, lists: run.reports, stopped: run.stopped ?? run.unfinished() };
   // A pass that stopped early stays open: the next one of its kind, or the daemon, resumes it.
-  if (report.stopped === null) {
+  if (report.stopped === null || run.isHopeless(clock.now())) {
     const failed = report.lists
       .filter(({ outcome }) => outcome === 'failed' || outcome === 'paused')
       .map(({ key }) => listId(key));
@@ -62,6 +63,9 @@ export async function runPass(deps: SweepDeps, spec: PassSpec, places = PLACES):
   return report;
 }
 
+/** A sweep that paused with one of these failed itself; others paused because the pass was stopped. */
+const OWN_FAILURES = new Set<ErrorCode | null>(['ANSWER_FAILED', 'SERVICE_DOWN', 'GATE_PAUSED']);
+
 /** A pass in progress. */
 class PassRun {
   readonly reports: ListReport[] = [];
@@ -72,6 +76,8 @@ class PassRun {
   readonly #places: number;
   readonly #halt = new AbortController();
   #hasRead = false;
+  /** The lists of the kinds that have not failed before this run; null before these are known. */
+  #promising: readonly ListKey[] | null = null;
 
   constructor(deps: SweepDeps, spec: PassSpec, pass: Pass, places: number) {
     this.#deps = {
@@ -126,9 +132,22 @@ class PassRun {
     );
   }
 
+  /**
+   * True if this run has read no page, an hour after the sync began, and only kinds of lists are left that
+   * have failed before. Resumed again and again it would keep the others from being read.
+   * @param now epoch ms
+   */
+  isHopeless(now: number): boolean {
+    const { kind, acceptDeletes, acceptAccount, orderId } = this.#spec;
+    if (kind !== 'sync' || acceptDeletes || acceptAccount || orderId !== undefined) return false;
+    if (!isMirrorError(this.stopped, 'GATE_PAUSED', 'SERVICE_DOWN') || this.#hasRead) return false;
+    if (now - this.#pass.startedAt.getTime() < HOUR || this.#promising === null) return false;
+    const done = new Set(this.reports.filter(isComplete).map(({ key }) => listId(key)));
+    return this.#promising.every((key) => done.has(listId(key)));
+  }
+
   async #sweepListsOf(inboxes: readonly Inbox[]): Promise<void> {
-    const kinds = this.#spec.lists.filter((list) => list !== 'inboxes');
-    const keys = keysOf(kinds, inboxes);
+    const keys = await this.#inOrder(inboxes);
     const suspects = new Set(inboxes.filter(({ suspect }) => suspect).map(({ id }) => id));
     const Limiter = bottleneckOn(this.#deps.clock);
     const lanes = new Limiter({ maxConcurrent: this.#places });
@@ -146,6 +165,21 @@ class PassRun {
         }),
       ),
     );
+  }
+
+  /** The lists by kind. Kinds that failed last time go last: if they stop the pass, the rest is read. */
+  async #inOrder(inboxes: readonly Inbox[]): Promise<ListKey[]> {
+    const kinds = this.#spec.lists.filter((list) => list !== 'inboxes');
+    const latest = await this.#deps.mirror.sweeps.latest();
+    const keys = keysOf(kinds, inboxes);
+    const hasFailed = (key: ListKey): boolean => {
+      const last = latest.get(listId(key))?.[0];
+      return last?.state === 'paused' && OWN_FAILURES.has(last.errorCode);
+    };
+    const failing = new Set(keys.filter(hasFailed).map(({ list }) => list));
+    const others = keys.filter(({ list }) => failing.has(list));
+    this.#promising = keys.filter(({ list }) => !failing.has(list));
+    return [...this.#promising, ...others.filter((key) => !hasFailed(key)), ...others.filter(hasFailed)];
   }
 
   async #sweep(key: ListKey): Promise<void> {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { HOUR } from '../../src/core/clock.ts';
+import { HOUR, MINUTE } from '../../src/core/clock.ts';
+import { keysByInbox, listId } from '../../src/core/lists.ts';
 import type { ScriptedOutcome } from '../../src/sandbox/sandbox.ts';
 import type { CallOptions } from '../../src/service/client.ts';
 import type { TestMirror } from '../support/mirror.ts';
@@ -14,6 +15,7 @@ const SIX_INBOXES = { sandbox: { conversations: [30, 30, 30, 30, 30, 30] } };
 const FAILURES: [string, ScriptedOutcome][] = [
   ['a 500', { status: 500 }],
   ['a reset connection', 'reset'],
+  ['a 503 that asks to wait', { status: 503, headers: { 'retry-after': '3600' } }],
   ['a body cut short', { status: 200, body: '{"results":[{"id":"1"' }],
 ];
 
@@ -56,7 +58,6 @@ describe('a request that fails costs no request for another path', () => {
   test.each<[string, Partial<CallOptions>, ScriptedOutcome, number]>([
     ['for scheduled work', { reason: 'schedule' }, 'reset', 4],
     ['if it may be sent only once', { tries: 1 }, 'reset', 1],
-    ['after an answer that asks to wait', {}, { status: 503, headers: { 'retry-after': '3600' } }, 4],
   ])('%s', async (_, options, failure, requests) => {
     const mirror = await syncedMirror(0, SIX_INBOXES);
     mirror.sandbox.script(() => failure);
@@ -82,6 +83,40 @@ describe('inboxes that cannot be listed', () => {
       expect(askedSince(mirror.sandbox, before).filter((path) => path.includes('/inboxes?'))).toHaveLength(4);
     },
   );
+});
+
+describe('hourly syncs', () => {
+  const ASKS = { status: 503, headers: { 'retry-after': '3600' } };
+
+  test.each<[string, RegExp, ScriptedOutcome]>([
+    ['a list that draws 429s', /^\/v1\/inboxes\/20117\/users\?/, { status: 429 }],
+    ['all users, which draw 429s', /\/users\?/, { status: 429 }],
+    ['users and tags of an inbox, which ask to wait', /20117\/(users|tags)\?/, ASKS],
+    ['all users and tags, which fail', /\/(users|tags)\?/, { status: 500 }],
+  ])('read all lists but %s at least every 3 hours', async (_, paths, failure) => {
+    const mirror = await quickMirror({ ...SIX_INBOXES, gate: { patienceMs: 2 * MINUTE } });
+    const { clock, sandbox, writer } = mirror;
+    const healthy = keysByInbox([...sandbox.world.inboxes.values()]).filter(
+      ({ list, inboxId }) =>
+        !paths.test(inboxId === null ? '/v1/inboxes?' : `/v1/inboxes/${inboxId}/${list}?`),
+    );
+    fail(mirror, paths, failure);
+    for (let hour = 1; hour <= 10; hour += 1) {
+      await mirror.sync();
+      if (hour >= 3)
+        for (const key of healthy) {
+          const last = (await writer.sweeps.lastComplete(key))?.finishedAt.getTime() ?? 0;
+          expect(clock.now() - last, `${listId(key)} in hour ${hour}`).toBeLessThan(2.5 * HOUR);
+        }
+      clock.advance(HOUR);
+    }
+    sandbox.script(undefined);
+    clock.advance(2 * HOUR);
+    await mirror.sync();
+    clock.advance(HOUR);
+    await mirror.sync();
+    await expectEqualToService(mirror);
+  });
 });
 
 describe('a resync of which one list fails alone', () => {

@@ -160,8 +160,9 @@ class LedgerGate implements Gate {
     const most = this.#isDown && !throttled ? 1 : tries;
     if (attempts >= most || asked > patienceMs || alone) {
       const resumeAt = asked > 0 ? new Date(now + asked) : undefined;
-      if (attempts === TRIES && resumeAt === undefined && !throttled && !isScheduled(call))
-        await this.#askElsewhere(failedSince, elsewhere);
+      // A call with fewer tries is a check, whose caller knows what its failure means.
+      const isWhole = attempts === TRIES || (asked > patienceMs && tries === TRIES);
+      if (isWhole && !throttled && !isScheduled(call)) await this.#askElsewhere(failedSince, elsewhere);
       // Where other answers contradict an outage, `#hold` leaves the gate open.
       const everything =
         !alone &&

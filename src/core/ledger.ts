@@ -121,9 +121,10 @@ export interface Ledger {
   ease(now: number): Promise<number>;
   /**
    * Ends pause and breaker, forgets strikes, slowdown and limit of the day, allows a refused key, makes the
-   * retry of an outage due: for a person who resets the gate.
+   * retry of an outage and of each list due: for a person who resets the gate.
+   * @returns the number of lists that waited because the service had asked so
    */
-  openGate(): Promise<void>;
+  openGate(): Promise<number>;
   /** Shuts the gate for this access, whose key the service refused. */
   refuseKey(access: string, cause: string, now: number): Promise<void>;
   /** Allows a refused key again, for a person who runs a command. */

@@ -51,7 +51,12 @@ async function endAfterError(
   now: number,
 ): Promise<void> {
   if (isMirrorError(error, 'LEASE_LOST')) return;
-  const why = { error: messageOf(error), code: isMirrorError(error) ? error.code : null };
+  const why = {
+    error: messageOf(error),
+    code: isMirrorError(error) ? error.code : null,
+    // What else has such a time, such as a pause of the gate, is not about the list.
+    retryAt: isMirrorError(error, 'ANSWER_FAILED') ? (error.resumeAt ?? null) : null,
+  };
   await mirror.sweeps.end(sweep.id, reach === 'list' ? 'failed' : 'paused', why, now).catch(() => undefined);
 }
 

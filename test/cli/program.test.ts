@@ -440,6 +440,22 @@ test('doctor runs every check with one request, and --reset-gate ends a pause of
   expect((await program.run('sync')).exitCode).toBe(0);
 });
 
+test('doctor --reset-gate says how many lists can be asked for again, and the next sync asks', async () => {
+  const program = await testProgram(SMALL);
+  await program.run('sync');
+  program.sandbox.script(({ path }) =>
+    path.includes('/users?') ? { status: 503, headers: { 'retry-after': '3600' } } : undefined,
+  );
+  expect(await program.run('sync')).toMatchObject({ exitCode: 4 });
+  program.sandbox.script(undefined);
+  const waiting = await program.run('sync');
+  expect(waiting).toMatchObject({ exitCode: 4, stderr: expect.stringContaining('asks to wait') as string });
+  expect((await program.run('doctor', '--reset-gate')).stdout).toMatch(
+    /gate +was open already; \d+ lists? can be asked for again/,
+  );
+  expect((await program.run('sync')).exitCode).toBe(0);
+});
+
 test('doctor exits 4 and names the cause when the service is out of reach', async () => {
   const program = await testProgram(SMALL, { INBOX_API_URL: 'http://127.0.0.1:1/v1' });
   const dead = program.run('doctor');

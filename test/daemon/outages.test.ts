@@ -106,6 +106,22 @@ test.each(['900', '3600'])(
   },
 );
 
+test('a list that asks to wait for an hour is asked once an hour by a daemon that restarts each minute', async () => {
+  const house = await daemonHouse(SMALL);
+  const { clock, sandbox } = house;
+  const { id } = nthInbox(sandbox, 0);
+  const isBroken = (path: string): boolean => path.startsWith(`/v1/inboxes/${id}/users?`);
+  sandbox.script(({ path }) =>
+    isBroken(path) ? { status: 503, headers: { 'retry-after': '3600' } } : undefined,
+  );
+  for (let minutes = 0; minutes < 3 * 60; minutes += 1) {
+    const daemon = await house.start();
+    await clock.sleep(MINUTE);
+    await daemon.stop();
+  }
+  expect(sandbox.arrivals.filter(({ path }) => isBroken(path)).length).toBeLessThanOrEqual(3);
+});
+
 test.each(['3600', '86400'])(
   'single conversations that all answer 503 and ask to wait %s s do not silence the lists',
   async (wait) => {

@@ -226,6 +226,8 @@ async function usedMirror(place: string): Promise<TestMirror> {
     { lastId: 1, failures: 1, retryAt: soon, cause: '503', setAside: 0, setAsideId: null },
     clock.now(),
   );
+  const sweep = await writer.sweeps.open({ list: 'users', inboxId: '1' }, 'schedule', clock.now());
+  await writer.sweeps.end(sweep.id, 'paused', { error: '503', code: null, retryAt: soon }, clock.now());
   const access = { address: 'http://other.example/v1', fingerprint: 'other' };
   await writer.refuseAccount(access, 'another account', { now: now.getTime(), until: soon.getTime() });
   await writer.writeOutage({ since: now, until: soon, cause: 'ECONNREFUSED' });

@@ -4,7 +4,7 @@ import { keysByInbox, listId } from '../../src/core/lists.ts';
 import type { ScriptedOutcome } from '../../src/sandbox/sandbox.ts';
 import type { CallOptions } from '../../src/service/client.ts';
 import type { TestMirror } from '../support/mirror.ts';
-import { askedSince, count, firstInbox } from '../support/rows.ts';
+import { askedSince, count, firstInbox, reportOn } from '../support/rows.ts';
 import { syncedMirror } from '../support/settle.ts';
 import { quickMirror } from '../support/template.ts';
 import { expectEqualToService } from '../support/truth.ts';
@@ -12,10 +12,12 @@ import { expectEqualToService } from '../support/truth.ts';
 /** More inboxes than lists are read side by side. */
 const SIX_INBOXES = { sandbox: { conversations: [30, 30, 30, 30, 30, 30] } };
 
+const ASKS_TO_WAIT: ScriptedOutcome = { status: 503, headers: { 'retry-after': '3600' } };
+
 const FAILURES: [string, ScriptedOutcome][] = [
   ['a 500', { status: 500 }],
   ['a reset connection', 'reset'],
-  ['a 503 that asks to wait', { status: 503, headers: { 'retry-after': '3600' } }],
+  ['a 503 that asks to wait', ASKS_TO_WAIT],
   ['a body cut short', { status: 200, body: '{"results":[{"id":"1"' }],
 ];
 
@@ -40,6 +42,7 @@ describe('a kind of list that fails in every inbox', () => {
     for (const { error } of broken) expect(error).toMatchObject(isAlone);
     expect(await count(mirror.database, 'conversations')).toBe(180);
     mirror.sandbox.script(undefined);
+    mirror.clock.advance(HOUR);
     await mirror.sync();
     await expectEqualToService(mirror);
   });
@@ -86,12 +89,10 @@ describe('inboxes that cannot be listed', () => {
 });
 
 describe('hourly syncs', () => {
-  const ASKS = { status: 503, headers: { 'retry-after': '3600' } };
-
   test.each<[string, RegExp, ScriptedOutcome]>([
     ['a list that draws 429s', /^\/v1\/inboxes\/20117\/users\?/, { status: 429 }],
     ['all users, which draw 429s', /\/users\?/, { status: 429 }],
-    ['users and tags of an inbox, which ask to wait', /20117\/(users|tags)\?/, ASKS],
+    ['users and tags of an inbox, which ask to wait', /20117\/(users|tags)\?/, ASKS_TO_WAIT],
     ['all users and tags, which fail', /\/(users|tags)\?/, { status: 500 }],
   ])('read all lists but %s at least every 3 hours', async (_, paths, failure) => {
     const mirror = await quickMirror({ ...SIX_INBOXES, gate: { patienceMs: 2 * MINUTE } });
@@ -117,6 +118,61 @@ describe('hourly syncs', () => {
     await mirror.sync();
     await expectEqualToService(mirror);
   });
+});
+
+describe('lists that ask to wait for an hour', () => {
+  const isAsked = ({ sandbox }: TestMirror, from: number): number =>
+    askedSince(sandbox, from).filter((path) => path.includes('/users?')).length;
+
+  test('are asked for once an hour, however often sync runs, and the others each time', async () => {
+    const mirror = await quickMirror({ ...SIX_INBOXES, gate: { patienceMs: 2 * MINUTE } });
+    fail(mirror, /\/users\?/, ASKS_TO_WAIT);
+    await mirror.sync();
+    for (let minutes = 5; minutes <= 55; minutes += 5) {
+      mirror.clock.advance(5 * MINUTE);
+      const before = mirror.sandbox.arrivals.length;
+      const report = await mirror.sync();
+      expect(isAsked(mirror, before)).toBe(0);
+      expect(mirror.sandbox.arrivals.length - before).toBe(13);
+      expect(reportOn(report, 'users', firstInbox(mirror.sandbox).id).error).toMatchObject({
+        ...isAlone,
+        message: expect.stringContaining(`(for ${60 - minutes} min) with this list, so nothing was sent`),
+      });
+    }
+    mirror.clock.advance(6 * MINUTE);
+    const before = mirror.sandbox.arrivals.length;
+    await mirror.sync();
+    expect(isAsked(mirror, before)).toBe(6);
+  });
+
+  test('are asked for once a person resets the gate', async () => {
+    const mirror = await quickMirror({ ...SIX_INBOXES, gate: { patienceMs: 2 * MINUTE } });
+    fail(mirror, /\/users\?/, ASKS_TO_WAIT);
+    await mirror.sync();
+    await mirror.writer.ledger.openGate();
+    const before = mirror.sandbox.arrivals.length;
+    await mirror.sync();
+    expect(isAsked(mirror, before)).toBe(6);
+  });
+
+  test.each([-25, -1, 1, 25])(
+    'are not asked for sooner or later if the clock is set by %i h',
+    async (hours) => {
+      const mirror = await quickMirror({ ...SIX_INBOXES, gate: { patienceMs: 2 * MINUTE } });
+      fail(mirror, /\/users\?/, ASKS_TO_WAIT);
+      await mirror.sync();
+      mirror.clock.setWall(hours * HOUR);
+      for (const [minutes, requests] of [
+        [55, 0],
+        [6, 6],
+      ] as const) {
+        mirror.clock.advance(minutes * MINUTE);
+        const before = mirror.sandbox.arrivals.length;
+        await mirror.sync();
+        expect(isAsked(mirror, before)).toBe(requests);
+      }
+    },
+  );
 });
 
 describe('a resync of which one list fails alone', () => {

@@ -148,11 +148,14 @@ export class DatabaseLedger implements Ledger {
     }, GATE);
   }
 
-  async openGate(): Promise<void> {
+  async openGate(): Promise<number> {
     await this.#database.execute(
       `UPDATE gate_state SET strikes = 0, paused_at = NULL, paused_until = NULL, cause = NULL,
          refused_key = NULL, refused_at = NULL, slowdown = NULL, day_limit = NULL,
          day_limit_at = NULL, outage_until = outage_since`,
+    );
+    return await this.#database.execute(
+      `UPDATE sweeps SET retry_at = NULL WHERE retry_at IS NOT NULL AND state = 'paused'`,
     );
   }
 

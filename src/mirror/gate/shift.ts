@@ -79,6 +79,7 @@ const WAITS: readonly Instants[] = [
     where: 'lost_at IS NOT NULL',
   },
   { table: 'webhooks', key: { target: 'text' }, columns: ['retry_at'], where: 'retry_at IS NOT NULL' },
+  { table: 'sweeps', columns: ['retry_at'], where: `retry_at IS NOT NULL AND ${RECENT_SWEEPS}` },
 ];
 
 /**

@@ -19,6 +19,8 @@ export interface LatestSweep extends ListKey {
   readonly finishedAt: Date | null;
   readonly error: string | null;
   readonly errorCode: ErrorCode | null;
+  /** The service has asked for no request before this time. */
+  readonly retryAt: Date | null;
 }
 
 /** The walks of a list that have failed since it was last complete. */
@@ -45,6 +47,7 @@ interface Columns {
   error_code: ErrorCode | null;
   started_at: Date;
   finished_at: Date | null;
+  retry_at: Date | null;
 }
 
 /** At most this many complete sweeps of a list are read: two days of a list swept every 15 minutes. */
@@ -68,20 +71,22 @@ export class SweepReader {
   /** The newest sweep of each state of every list, newest first, by `listId`. */
   async latest(): Promise<Map<string, LatestSweep[]>> {
     const rows = await this.#sql.query<
-      Omit<LatestSweep, 'inboxId' | 'withoutId' | 'startedAt' | 'finishedAt' | 'errorCode'> & Columns
+      Omit<LatestSweep, 'inboxId' | 'withoutId' | 'startedAt' | 'finishedAt' | 'errorCode' | 'retryAt'> &
+        Columns
     >(
       `SELECT list, inbox_id, reason, state, pages, items, rejected, without_id, held, started_at,
-         finished_at, error, error_code
+         finished_at, error, error_code, retry_at
        FROM sweeps WHERE id IN (SELECT max(id) FROM sweeps GROUP BY list, inbox_id, state) ORDER BY id DESC`,
     );
     const sweeps = rows.map(
-      ({ inbox_id, without_id, started_at, finished_at, error_code, ...row }): LatestSweep => ({
+      ({ inbox_id, without_id, started_at, finished_at, error_code, retry_at, ...row }): LatestSweep => ({
         ...row,
         inboxId: inbox_id,
         withoutId: without_id,
         errorCode: error_code,
         startedAt: started_at,
         finishedAt: finished_at,
+        retryAt: retry_at,
       }),
     );
     return Map.groupBy(sweeps, listId);

@@ -3,7 +3,7 @@ import type { Reason } from '../../core/ledger.ts';
 import type { ListKey, ListName } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
-import { iso } from '../../database/instants.ts';
+import { iso, isoOrNull } from '../../database/instants.ts';
 import { layBookmarks } from '../bookmarks/lay.ts';
 import { abandonRound } from '../bookmarks/rounds.ts';
 import type { FencedDatabase } from '../lease.ts';
@@ -60,6 +60,13 @@ export function sinceComplete(nth: number): string {
       ORDER BY id DESC LIMIT 1 OFFSET ${nth - 1}), 0)`;
 }
 
+/** Why a sweep stopped. `retryAt`: before this time the service has asked for no request. */
+interface SweepError {
+  readonly error: string;
+  readonly code: ErrorCode | null;
+  readonly retryAt?: Date | null;
+}
+
 /** Writes sweeps, for the holder of the lease. */
 export class Sweeps extends SweepReader {
   readonly #fenced: FencedDatabase;
@@ -73,7 +80,8 @@ export class Sweeps extends SweepReader {
   async open(key: ListKey, reason: Reason, now: number): Promise<Sweep> {
     return await this.#fenced.write(async (tx) => {
       const resumed = await tx.execute(
-        `UPDATE sweeps SET state = 'running', error = NULL, error_code = NULL, heartbeat_at = $3
+        `UPDATE sweeps SET state = 'running', error = NULL, error_code = NULL, retry_at = NULL,
+           heartbeat_at = $3
          WHERE ${THE_LIST} AND ${OPEN}`,
         key.list,
         key.inboxId,
@@ -121,13 +129,14 @@ export class Sweeps extends SweepReader {
   async end(
     sweepId: number,
     state: 'paused' | 'failed',
-    { error, code }: { error: string; code: ErrorCode | null },
+    { error, code, retryAt = null }: SweepError,
     now: number,
   ): Promise<void> {
     const finished = state === 'paused' ? null : iso(now);
     await this.#fenced.write(async (tx) => {
       await tx.execute(
-        `UPDATE sweeps SET state = $2, error = $3, heartbeat_at = $4, finished_at = $5, error_code = $6
+        `UPDATE sweeps SET state = $2, error = $3, heartbeat_at = $4, finished_at = $5, error_code = $6,
+           retry_at = $7
          WHERE id = $1 AND state = 'running'`,
         sweepId,
         state,
@@ -135,6 +144,7 @@ export class Sweeps extends SweepReader {
         iso(now),
         finished,
         code,
+        isoOrNull(retryAt),
       );
     });
   }

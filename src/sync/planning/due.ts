@@ -111,18 +111,19 @@ const SHARE = 1 / 4;
 const LONGEST_MS = 7 * DAY;
 
 /**
- * Until when a list rests because its newest walk has failed (docs/decisions/0002); null if it has not, or
- * is resumed. A list of conversations that was never complete, or that no slot limits, rests longer after
- * each failure.
+ * Until when a list rests because its newest walk has failed (docs/decisions/0002), or because the service
+ * has asked to wait; null if it does not. A list of conversations that was never complete, or that no slot
+ * limits, rests longer after each failure.
  * @param readsPages lists of conversations are due without a slot
  */
 export function restsUntil(
   { list }: Pick<ListKey, 'list'>,
-  latest: readonly Pick<LatestSweep, 'state'>[],
+  latest: readonly Pick<LatestSweep, 'state' | 'retryAt'>[],
   failed: FailedWalks | null,
   { budget, readsPages }: { budget: Pick<Budget, 'perDay' | 'reserved'>; readsPages: boolean },
 ): Date | null {
   const newest = latest.find(({ state }) => state !== 'reading');
+  if (newest?.state === 'paused') return newest.retryAt;
   if (failed === null || newest?.state !== 'failed') return null;
   const wasComplete = latest.some(({ state }) => state === 'complete');
   const doubles = list === 'conversations' && (readsPages || !wasComplete);

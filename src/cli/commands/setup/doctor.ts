@@ -34,7 +34,7 @@ export function addDoctor(program: Command, run: Runner): void {
     .description(
       'Checks everything that a sync needs, with one request, and prints how to correct each fault.',
     )
-    .option('--reset-gate', 'open the gate: end its pause or breaker, and the wait of an outage')
+    .option('--reset-gate', 'open the gate: end its pause or breaker, and the waits of outage and lists')
     .option(
       '--new-epoch',
       'refuse the cursors of later changes from now on: for a restore that went unnoticed',
@@ -139,15 +139,16 @@ async function checkGate({ mirror, clock, keyUse }: Session, reset: boolean): Pr
   const state = await ledger.gateState();
   if (reset) {
     const { pausedAt, cause } = state;
-    await ledger.openGate();
+    const lists = await ledger.openGate();
     await keyUse.refresh();
+    const asked = lists === 0 ? '' : `; ${plural(lists, 'list')} can be asked for again`;
     return {
       name: 'gate',
       verdict: 'ok',
       message:
         pausedAt === null
-          ? 'was open already'
-          : `opened by hand (it was paused: ${cause ?? 'cause unknown'})`,
+          ? `was open already${asked}`
+          : `opened by hand (it was paused: ${cause ?? 'cause unknown'})${asked}`,
     };
   }
   const now = clock.now();

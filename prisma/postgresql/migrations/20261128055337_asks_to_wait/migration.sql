@@ -1,0 +1,2 @@
+-- AlterTable
+ALTER TABLE "sweeps" ADD COLUMN     "retry_at" TIMESTAMPTZ(3);

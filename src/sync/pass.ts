@@ -1,16 +1,14 @@
 import { HOUR } from '../core/clock.ts';
-import { type ErrorCode, isMirrorError, MirrorError } from '../core/errors.ts';
-import { duration } from '../core/humanize.ts';
+import { isMirrorError, MirrorError } from '../core/errors.ts';
 import type { Reason } from '../core/ledger.ts';
 import { INBOXES, keysOf, listId, type ListKey } from '../core/lists.ts';
-import { LONGEST_HINT_MS } from '../core/retry-timing.ts';
 import type { Inbox } from '../mirror/items/inboxes.ts';
 import { coversInbox } from '../mirror/mirror.ts';
 import type { Pass, PassSpec } from '../mirror/passes/passes.ts';
-import type { LatestSweep, SweepReader } from '../mirror/sweeps/reader.ts';
 import { bottleneckOn } from '../service/gate/limiter.ts';
 import type { SweepDeps } from './deps.ts';
 import { isComplete, type ListReport, NO_FIGURES } from './events.ts';
+import { PastSweeps } from './past.ts';
 import { PLACES } from './planning/planner.ts';
 import { asRecord } from './record.ts';
 import { reachIn, sweepList } from './sweep.ts';
@@ -66,9 +64,6 @@ export async function runPass(deps: SweepDeps, spec: PassSpec, places = PLACES):
   return report;
 }
 
-/** A sweep that paused with one of these failed itself; others paused because the pass was stopped. */
-const OWN_FAILURES = new Set<ErrorCode | null>(['ANSWER_FAILED', 'SERVICE_DOWN', 'GATE_PAUSED']);
-
 /** A pass in progress. */
 class PassRun {
   readonly reports: ListReport[] = [];
@@ -78,8 +73,7 @@ class PassRun {
   readonly #pass: Pass;
   readonly #places: number;
   readonly #halt = new AbortController();
-  /** The newest sweeps of each list when the run began, by `listId`. */
-  #latest: Awaited<ReturnType<SweepReader['latest']>> = new Map();
+  #past = new PastSweeps(new Map());
   #hasRead = false;
   /** The lists of the kinds that have not failed before this run; null before these are known. */
   #promising: readonly ListKey[] | null = null;
@@ -105,7 +99,7 @@ class PassRun {
   async sweepAll(): Promise<void> {
     const { mirror } = this.#deps;
     const { lists, inboxId, acceptAccount } = this.#spec;
-    this.#latest = await mirror.sweeps.latest();
+    this.#past = new PastSweeps(await mirror.sweeps.latest());
     let inboxes = await mirror.inboxes();
     const unknown = inboxId === null ? inboxes.length === 0 : !inboxes.some(({ id }) => id === inboxId);
     if (lists.includes('inboxes') || unknown || acceptAccount) {
@@ -153,7 +147,11 @@ class PassRun {
   }
 
   async #sweepListsOf(inboxes: readonly Inbox[]): Promise<void> {
-    const keys = this.#inOrder(inboxes);
+    const kinds = this.#spec.lists.filter((list) => list !== 'inboxes');
+    const { promising, doubtful } = this.#past.split(keysOf(kinds, inboxes));
+    this.#promising = promising;
+    // If the doubtful ones stop the pass again, the rest is read.
+    const keys = [...promising, ...doubtful];
     const suspects = new Set(inboxes.filter(({ suspect }) => suspect).map(({ id }) => id));
     const Limiter = bottleneckOn(this.#deps.clock);
     const lanes = new Limiter({ maxConcurrent: this.#places });
@@ -173,20 +171,6 @@ class PassRun {
     );
   }
 
-  /** The lists by kind. Kinds that failed last time go last: if they stop the pass, the rest is read. */
-  #inOrder(inboxes: readonly Inbox[]): ListKey[] {
-    const kinds = this.#spec.lists.filter((list) => list !== 'inboxes');
-    const keys = keysOf(kinds, inboxes);
-    const hasFailed = (key: ListKey): boolean => {
-      const last = this.#newest(key);
-      return last?.state === 'paused' && OWN_FAILURES.has(last.errorCode);
-    };
-    const failing = new Set(keys.filter(hasFailed).map(({ list }) => list));
-    const others = keys.filter(({ list }) => failing.has(list));
-    this.#promising = keys.filter(({ list }) => !failing.has(list));
-    return [...this.#promising, ...others.filter((key) => !hasFailed(key)), ...others.filter(hasFailed)];
-  }
-
   async #sweep(key: ListKey): Promise<void> {
     const { mirror, clock } = this.#deps;
     try {
@@ -194,7 +178,7 @@ class PassRun {
         this.#report({ key, outcome: 'already', ...NO_FIGURES });
         return;
       }
-      this.#throwIfWaiting(key);
+      this.#past.throwIfWaiting(key, clock.now());
       if (this.#isWhole()) await mirror.sweeps.abandon(key, this.#pass.id, clock.now());
       this.#report(
         await sweepList(this.#deps, key, {
@@ -207,24 +191,6 @@ class PassRun {
     } catch (error) {
       this.#fail(key, error);
     }
-  }
-
-  #newest(key: ListKey): LatestSweep | undefined {
-    return this.#latest.get(listId(key))?.[0];
-  }
-
-  /** @throws MirrorError `ANSWER_FAILED` while the service asks to wait with this list */
-  #throwIfWaiting(key: ListKey): void {
-    const until = this.#newest(key)?.retryAt?.getTime() ?? 0;
-    const wait = until - this.#deps.clock.now();
-    if (wait <= 0 || wait > LONGEST_HINT_MS) return;
-    const resumeAt = new Date(until);
-    throw new MirrorError(
-      'ANSWER_FAILED',
-      `The service asks to wait until ${resumeAt.toISOString()} (for ${duration(wait)}) with this list, so ` +
-        'nothing was sent. `inbox-mirror doctor --reset-gate` ends the wait by hand.',
-      { resumeAt },
-    );
   }
 
   #fail(key: ListKey, error: unknown): void {

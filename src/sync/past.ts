@@ -1,0 +1,55 @@
+import { type ErrorCode, MirrorError } from '../core/errors.ts';
+import { duration } from '../core/humanize.ts';
+import { listId, type ListKey } from '../core/lists.ts';
+import { LONGEST_HINT_MS } from '../core/retry-timing.ts';
+import type { LatestSweep } from '../mirror/sweeps/reader.ts';
+
+/** A sweep that paused with one of these failed itself; others paused because the pass was stopped. */
+const OWN_FAILURES = new Set<ErrorCode | null>(['ANSWER_FAILED', 'SERVICE_DOWN', 'GATE_PAUSED']);
+
+/** The newest sweeps of each list, as they are before a pass. */
+export class PastSweeps {
+  readonly #latest: ReadonlyMap<string, readonly LatestSweep[]>;
+
+  /** @param latest newest first, by `listId` */
+  constructor(latest: ReadonlyMap<string, readonly LatestSweep[]>) {
+    this.#latest = latest;
+  }
+
+  /**
+   * Splits lists by what to expect of them. `doubtful`: a list of this kind has failed last time; those that
+   * have failed themselves come last.
+   */
+  split(keys: readonly ListKey[]): { promising: ListKey[]; doubtful: ListKey[] } {
+    const failed = keys.filter((key) => this.#hasFailed(key));
+    const kinds = new Set(failed.map(({ list }) => list));
+    const kin = keys.filter((key) => kinds.has(key.list) && !this.#hasFailed(key));
+    return { promising: keys.filter(({ list }) => !kinds.has(list)), doubtful: [...kin, ...failed] };
+  }
+
+  /**
+   * @param now epoch ms
+   * @throws MirrorError `ANSWER_FAILED` while the service asks to wait with this list
+   */
+  throwIfWaiting(key: ListKey, now: number): void {
+    const until = this.#newest(key)?.retryAt?.getTime() ?? 0;
+    const wait = until - now;
+    if (wait <= 0 || wait > LONGEST_HINT_MS) return;
+    const resumeAt = new Date(until);
+    throw new MirrorError(
+      'ANSWER_FAILED',
+      `The service asks to wait until ${resumeAt.toISOString()} (for ${duration(wait)}) with this list, so ` +
+        'nothing was sent. `inbox-mirror doctor --reset-gate` ends the wait by hand.',
+      { resumeAt },
+    );
+  }
+
+  #hasFailed(key: ListKey): boolean {
+    const last = this.#newest(key);
+    return last?.state === 'paused' && OWN_FAILURES.has(last.errorCode);
+  }
+
+  #newest(key: ListKey): LatestSweep | undefined {
+    return this.#latest.get(listId(key))?.[0];
+  }
+}

@@ -8,6 +8,7 @@ import type { Pass, PassSpec } from '../mirror/passes/passes.ts';
 import { bottleneckOn } from '../service/gate/limiter.ts';
 import type { SweepDeps } from './deps.ts';
 import { isComplete, type ListReport, NO_FIGURES } from './events.ts';
+import { Kinds } from './kinds.ts';
 import { PastSweeps } from './past.ts';
 import { PLACES } from './planning/planner.ts';
 import { asRecord } from './record.ts';
@@ -74,6 +75,7 @@ class PassRun {
   readonly #places: number;
   readonly #halt = new AbortController();
   #past = new PastSweeps(new Map());
+  readonly #kinds = new Kinds();
   #hasRead = false;
   /** The lists of the kinds that have not failed before this run; null before these are known. */
   #promising: readonly ListKey[] | null = null;
@@ -83,7 +85,10 @@ class PassRun {
       ...deps,
       signal: AbortSignal.any([deps.signal, this.#halt.signal]),
       onEvent: (event) => {
-        this.#hasRead ||= event.kind === 'page';
+        if (event.kind === 'page') {
+          this.#hasRead = true;
+          this.#kinds.hasRead(event.key.list);
+        }
         deps.onEvent(event);
       },
     };
@@ -150,22 +155,35 @@ class PassRun {
     const kinds = this.#spec.lists.filter((list) => list !== 'inboxes');
     const { promising, doubtful } = this.#past.split(keysOf(kinds, inboxes));
     this.#promising = promising;
-    // If the doubtful ones stop the pass again, the rest is read.
-    const keys = [...promising, ...doubtful];
-    const suspects = new Set(inboxes.filter(({ suspect }) => suspect).map(({ id }) => id));
-    const Limiter = bottleneckOn(this.#deps.clock);
-    const lanes = new Limiter({ maxConcurrent: this.#places });
-    for (const key of keys) {
+    for (const key of [...promising, ...doubtful]) {
       const last = await this.#deps.mirror.sweeps.lastComplete(key);
       this.#deps.onEvent({ kind: 'list-known', key, expectedItems: last?.items ?? null });
     }
+    const suspects = new Set(inboxes.filter(({ suspect }) => suspect).map(({ id }) => id));
+    const isSuspect = ({ inboxId }: ListKey): boolean => inboxId !== null && suspects.has(inboxId);
+    for (const key of [...promising, ...doubtful].filter(isSuspect))
+      if (!(await this.#alreadyDone(key))) this.#report({ key, outcome: 'skipped', ...NO_FIGURES });
+    await this.#sweepEach(promising.filter((key) => !isSuspect(key)));
+    // If a doubtful kind stops the pass again, the rest has been read. Its first list tells how it does.
+    const byKind = Map.groupBy(
+      doubtful.filter((key) => !isSuspect(key)),
+      ({ list }) => list,
+    );
+    for (const [list, [first, ...others]] of byKind) {
+      this.#kinds.doubt(list);
+      if (first !== undefined) await this.#sweepEach([first]);
+      await this.#sweepEach(others);
+    }
+  }
+
+  async #sweepEach(keys: readonly ListKey[]): Promise<void> {
+    const Limiter = bottleneckOn(this.#deps.clock);
+    const lanes = new Limiter({ maxConcurrent: this.#places });
     await Promise.all(
       keys.map((key) =>
         lanes.schedule(async () => {
-          if (this.stopped !== null) return await this.#countDone(key);
-          if (key.inboxId !== null && suspects.has(key.inboxId))
-            this.#report({ key, outcome: 'skipped', ...NO_FIGURES });
-          else await this.#sweep(key);
+          if (this.stopped === null) await this.#sweep(key);
+          else await this.#countDone(key);
         }),
       ),
     );
@@ -173,12 +191,16 @@ class PassRun {
 
   async #sweep(key: ListKey): Promise<void> {
     const { mirror, clock } = this.#deps;
+    let isAsked = false;
     try {
       if (await this.#alreadyDone(key)) {
+        this.#kinds.hasRead(key.list);
         this.#report({ key, outcome: 'already', ...NO_FIGURES });
         return;
       }
       this.#past.throwIfWaiting(key, clock.now());
+      this.#kinds.throwIfGivenUp(key.list);
+      isAsked = true;
       if (this.#isWhole()) await mirror.sweeps.abandon(key, this.#pass.id, clock.now());
       this.#report(
         await sweepList(this.#deps, key, {
@@ -189,6 +211,7 @@ class PassRun {
       );
       await mirror.passes.touch(this.#pass.id, clock.now());
     } catch (error) {
+      if (isAsked && isMirrorError(error, 'ANSWER_FAILED')) this.#kinds.hasFailed(key.list);
       this.#fail(key, error);
     }
   }

@@ -17,11 +17,13 @@ export class PastSweeps {
   }
 
   /**
-   * Splits lists by what to expect of them. `doubtful`: a list of this kind has failed last time; those that
-   * have failed themselves come last.
+   * Splits lists by what to expect of them. `doubtful`: a list of this kind has failed last time. Those that
+   * have failed themselves come last, the one that was tried longest ago first.
    */
   split(keys: readonly ListKey[]): { promising: ListKey[]; doubtful: ListKey[] } {
-    const failed = keys.filter((key) => this.#hasFailed(key));
+    const failed = keys
+      .filter((key) => this.#hasFailed(key))
+      .toSorted((a, b) => this.#triedAt(a) - this.#triedAt(b));
     const kinds = new Set(failed.map(({ list }) => list));
     const kin = keys.filter((key) => kinds.has(key.list) && !this.#hasFailed(key));
     return { promising: keys.filter(({ list }) => !kinds.has(list)), doubtful: [...kin, ...failed] };
@@ -47,6 +49,10 @@ export class PastSweeps {
   #hasFailed(key: ListKey): boolean {
     const last = this.#newest(key);
     return last?.state === 'paused' && OWN_FAILURES.has(last.errorCode);
+  }
+
+  #triedAt(key: ListKey): number {
+    return this.#newest(key)?.heartbeatAt.getTime() ?? 0;
   }
 
   #newest(key: ListKey): LatestSweep | undefined {

@@ -16,6 +16,7 @@ export interface LatestSweep extends ListKey {
   /** Rows that wait for a person before they are marked as deleted. */
   readonly held: number;
   readonly startedAt: Date;
+  readonly heartbeatAt: Date;
   readonly finishedAt: Date | null;
   readonly error: string | null;
   readonly errorCode: ErrorCode | null;
@@ -46,6 +47,7 @@ interface Columns {
   without_id: number;
   error_code: ErrorCode | null;
   started_at: Date;
+  heartbeat_at: Date;
   finished_at: Date | null;
   retry_at: Date | null;
 }
@@ -71,20 +73,33 @@ export class SweepReader {
   /** The newest sweep of each state of every list, newest first, by `listId`. */
   async latest(): Promise<Map<string, LatestSweep[]>> {
     const rows = await this.#sql.query<
-      Omit<LatestSweep, 'inboxId' | 'withoutId' | 'startedAt' | 'finishedAt' | 'errorCode' | 'retryAt'> &
+      Omit<
+        LatestSweep,
+        'inboxId' | 'withoutId' | 'startedAt' | 'heartbeatAt' | 'finishedAt' | 'errorCode' | 'retryAt'
+      > &
         Columns
     >(
       `SELECT list, inbox_id, reason, state, pages, items, rejected, without_id, held, started_at,
-         finished_at, error, error_code, retry_at
+         heartbeat_at, finished_at, error, error_code, retry_at
        FROM sweeps WHERE id IN (SELECT max(id) FROM sweeps GROUP BY list, inbox_id, state) ORDER BY id DESC`,
     );
     const sweeps = rows.map(
-      ({ inbox_id, without_id, started_at, finished_at, error_code, retry_at, ...row }): LatestSweep => ({
+      ({
+        inbox_id,
+        without_id,
+        started_at,
+        heartbeat_at,
+        finished_at,
+        error_code,
+        retry_at,
+        ...row
+      }): LatestSweep => ({
         ...row,
         inboxId: inbox_id,
         withoutId: without_id,
         errorCode: error_code,
         startedAt: started_at,
+        heartbeatAt: heartbeat_at,
         finishedAt: finished_at,
         retryAt: retry_at,
       }),

@@ -27,6 +27,7 @@ const MOVE = new Set([
   'sweep_pages.fetched_at',
   'sweeps.finished_at',
   'sweeps.heartbeat_at',
+  'sweeps.retry_at',
   'sweeps.started_at',
   'sync_requests.heartbeat_at',
   'sync_requests.requested_at',

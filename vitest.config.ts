@@ -28,7 +28,7 @@ const CONTRACT = [
  */
 const RULES = [
   'test/sync/{account,brake,suspects,unlisted,unlisted-people,unreadable,waiting,walks,witnesses}.test.ts',
-  'test/sync/equality.test.ts',
+  'test/sync/{broken-lists,equality}.test.ts',
   'test/sync/pages/held.test.ts',
   'test/service/gate/slowdown.test.ts',
   'test/views/{history,now,readers,settings}.test.ts',

@@ -1,13 +1,13 @@
 import { unlessAborted } from '../core/abortable.ts';
-import { MirrorError } from '../core/errors.ts';
+import { isMirrorError, MirrorError } from '../core/errors.ts';
 import type { Reason } from '../core/ledger.ts';
 import { type Item, type ListKey, type ListName, SEARCHED_BY } from '../core/lists.ts';
 import { Address, type AddressOptions } from './address.ts';
 import { type ListAnswer, type PageRequest, readBody, readList, readObject } from './envelope.ts';
 import type { Gate } from './gate/gate.ts';
 import { type Answer, type Http, serviceTime } from './http.ts';
-import { refusal } from './refusal.ts';
-import { type ReadRows, readRows, type Reject } from './resources.ts';
+import { inContext, refusal, unreadable } from './refusal.ts';
+import { type ReadRows, readRows } from './resources.ts';
 
 /** One parsed page of a list. */
 export interface Page extends ReadRows {
@@ -106,6 +106,7 @@ class HttpClient implements Client {
   readonly #options: ClientOptions;
   readonly #address: Address | null;
   #test: Promise<unknown> | null = null;
+  #search: Promise<unknown> | null = null;
 
   constructor(options: ClientOptions) {
     this.#options = options;
@@ -196,6 +197,23 @@ class HttpClient implements Client {
     await unlessAborted(this.#test, signal);
   }
 
+  /**
+   * Asks for the inboxes, and if they fail too, for one of them by its id. Lists that fail together share it.
+   * @throws MirrorError the last error of the gate
+   */
+  async #askElsewhere(path: string, inboxId: string | null, { signal, ...once }: CallOptions): Promise<void> {
+    const askOne = async (): Promise<unknown> => inboxId !== null && (await this.getInbox(inboxId, once));
+    const ask = async (): Promise<unknown> => {
+      if (path === KEY_PATH) return await askOne();
+      return await this.#testService(once).catch((error: unknown) => {
+        if (isMirrorError(error, 'SERVICE_DOWN', 'ANSWER_FAILED')) return askOne();
+        throw error;
+      });
+    };
+    this.#search ??= ask().finally(() => (this.#search = null));
+    await unlessAborted(this.#search, signal);
+  }
+
   async #send<Result>(
     { path, query = {}, list, inboxId }: Request,
     { reason, signal, knownInbox, ...others }: CallOptions,
@@ -203,18 +221,14 @@ class HttpClient implements Client {
   ) {
     const { http, gate } = this.#options;
     const call = { reason, signal, ...others };
-    const askElsewhere = async (): Promise<unknown> => {
-      const once = { ...call, tries: 1 };
-      if (path !== KEY_PATH) return await this.#testService(once);
-      return knownInbox === undefined ? undefined : await this.getInbox(knownInbox, once);
-    };
+    const known = knownInbox ?? inboxId;
     const outcome = await gate.request(
       { entry: { method: 'GET', path, list, inboxId, reason }, signal, ...others },
       {
         send: () => http.get(path, query).catch((error: unknown) => this.#judge(error, path)),
         read: (answer) => this.#read2xx(path, answer, parse),
         forbids: path === KEY_PATH ? 'key' : 'list',
-        elsewhere: askElsewhere,
+        elsewhere: () => this.#askElsewhere(path, known, { ...call, tries: 1 }),
       },
     );
     if (!outcome.ok && outcome.answer.status === 403) await this.#testService(call);
@@ -269,24 +283,4 @@ function inboxPath(inboxId: string): string {
 
 function listPath({ list, inboxId }: ListKey): string {
   return inboxId === null ? KEY_PATH : `${inboxPath(inboxId)}/${list}`;
-}
-
-/** Runs `work` and puts the request and its status before the message of a `MirrorError`. */
-function inContext<Result>(path: string, { status }: Answer, work: () => Result): Result {
-  try {
-    return work();
-  } catch (error) {
-    if (!(error instanceof MirrorError)) throw error;
-    throw new MirrorError(error.code, `GET ${path} (HTTP ${status}): ${error.message}.`, {
-      status,
-      cause: error.cause,
-    });
-  }
-}
-
-function unreadable(rejects: readonly Reject[]): MirrorError {
-  return new MirrorError(
-    'BAD_ANSWER',
-    `the item cannot be read: ${rejects.map(({ reason }) => reason).join('; ')}`,
-  );
 }

@@ -7,7 +7,7 @@ import { coversInbox } from '../mirror/mirror.ts';
 import type { Pass, PassSpec } from '../mirror/passes/passes.ts';
 import { bottleneckOn } from '../service/gate/limiter.ts';
 import type { SweepDeps } from './deps.ts';
-import { isComplete, type ListReport, NO_FIGURES } from './events.ts';
+import { type ListReport, NO_FIGURES } from './events.ts';
 import { Kinds } from './kinds.ts';
 import { PastSweeps } from './past.ts';
 import { PLACES } from './planning/planner.ts';
@@ -147,8 +147,9 @@ class PassRun {
     if (kind !== 'sync' || acceptDeletes || acceptAccount || orderId !== undefined) return false;
     if (!isMirrorError(this.stopped, 'GATE_PAUSED', 'SERVICE_DOWN') || this.#hasRead) return false;
     if (now - this.#pass.startedAt.getTime() < HOUR || this.#promising === null) return false;
-    const done = new Set(this.reports.filter(isComplete).map(({ key }) => listId(key)));
-    return this.#promising.every((key) => done.has(listId(key)));
+    const tried = this.reports.filter(({ outcome }) => outcome !== 'paused');
+    const ended = new Set(tried.map(({ key }) => listId(key)));
+    return this.#promising.every((key) => ended.has(listId(key)));
   }
 
   async #sweepListsOf(inboxes: readonly Inbox[]): Promise<void> {

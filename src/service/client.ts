@@ -72,6 +72,8 @@ export interface Client {
    * `serviceTime` is the service's clock, or null if the answer has no valid date.
    */
   ping(options: CallOptions): Promise<Ping>;
+  /** See `Gate.throwIfShut`. */
+  throwIfShut(): Promise<void>;
 }
 
 export interface ClientOptions {
@@ -169,6 +171,10 @@ class HttpClient implements Client {
     });
     if (outcome.ok) return outcome.result;
     throw asError();
+  }
+
+  async throwIfShut(): Promise<void> {
+    await this.#options.gate.throwIfShut();
   }
 
   async ping(options: CallOptions): Promise<Ping> {

@@ -3,7 +3,8 @@ import { type Access, accessId, keyFingerprint } from '../core/secrets.ts';
 import { openDatabase } from '../database/open.ts';
 import { type Mirror, openMirror } from '../mirror/mirror.ts';
 import { type Client, createClient } from '../service/client.ts';
-import { createGate, type GateEvent, type RequestEnd } from '../service/gate/gate.ts';
+import type { GateEvent, RequestEnd } from '../service/gate/events.ts';
+import { createGate } from '../service/gate/gate.ts';
 import { createHttp } from '../service/http.ts';
 import { type Claim, claimantOf, claimOf } from './claim.ts';
 import { sharedClock, systemClock } from './clock.ts';
@@ -19,7 +20,7 @@ import { createLog, loadPrettify, type Log } from './log.ts';
 import { type InboxNames, openInboxNames } from './words/names.ts';
 import { asHarmlessJson, harmless, type Io, usesColour, wrapped } from './terminal.ts';
 
-export type { GateEvent, RequestEnd } from '../service/gate/gate.ts';
+export type { GateEvent, RequestEnd } from '../service/gate/events.ts';
 
 /** The parts that a command needs to call the service and to use the mirror. */
 export interface Session {

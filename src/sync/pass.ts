@@ -201,6 +201,8 @@ class PassRun {
       }
       this.#past.throwIfWaiting(key, clock.now());
       this.#kinds.throwIfGivenUp(key.list);
+      // A run at a shut gate leaves the sweeps as they are, with the reasons why they stopped.
+      await this.#deps.client.throwIfShut();
       isAsked = true;
       if (this.#isWhole()) await mirror.sweeps.abandon(key, this.#pass.id, clock.now());
       this.#report(

@@ -147,6 +147,7 @@ export class KillSwitch {
       getConversation: counted((...call) => client.getConversation(...call)),
       search: counted((...call) => client.search(...call)),
       ping: counted((...call) => client.ping(...call)),
+      throwIfShut: () => client.throwIfShut(),
     };
   }
 

@@ -13,6 +13,7 @@ export function clientAround(
       around(() => client.getConversation(inboxId, id, options), options),
     search: (list, by, options) => around(() => client.search(list, by, options), options),
     ping: (options) => around(() => client.ping(options), options),
+    throwIfShut: () => client.throwIfShut(),
   };
 }
 

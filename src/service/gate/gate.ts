@@ -1,7 +1,6 @@
 import { isMirrorError } from '../../core/errors.ts';
 import { judgePause, PATIENCE_MS } from '../../core/gate-state.ts';
 import { duration } from '../../core/humanize.ts';
-import type { ListKey } from '../../core/lists.ts';
 import {
   limitOf,
   LONGEST_HINT_MS,
@@ -13,6 +12,7 @@ import { readErrorMessage } from '../envelope.ts';
 import { type Answer, serviceTime } from '../http.ts';
 import { type Attempt, attempt, type Failure, type Reading, throwIfHopeless, wasServed } from './attempt.ts';
 import { clockDoubt, foreignCause, gaveUp } from './errors.ts';
+import type { GateEvent, RequestEnd } from './events.ts';
 import { isScheduled, type Slot, type SlotRequest, Turnstile, type TurnstileOptions } from './turnstile.ts';
 
 /** At most this many requests are sent for one call, the retries included. */
@@ -25,33 +25,6 @@ export interface GateOptions extends TurnstileOptions {
   readonly onEnded?: (ended: RequestEnd) => void;
   /** Returns a number from 0 to 1, for jitter. Default: `Math.random`. */
   readonly random?: () => number;
-}
-
-export type GateEvent =
-  /** A pause begins, or a request begins to wait for one that another process began. */
-  | { readonly kind: 'paused' | 'breaker'; readonly cause: string; readonly until: Date }
-  /** The next request leaves later, because 429s have lengthened the gap between requests. */
-  | { readonly kind: 'slowed'; readonly until: Date }
-  /** The service's day was full when this mirror had sent `sent` requests, fewer than its budget. */
-  | { readonly kind: 'day-full'; readonly cause: string; readonly sent: number }
-  | { readonly kind: 'opened' }
-  /** A request failed and is sent again. `key`: its list; null: it asked for no list. */
-  | {
-      readonly kind: 'retry';
-      readonly key: ListKey | null;
-      readonly cause: string;
-      readonly waitMs: number;
-      readonly failure: number;
-    }
-  | { readonly kind: 'key-refused'; readonly cause: string }
-  /** The machine's clock and the service's disagree about the time that the machine was off. */
-  | { readonly kind: 'clock'; readonly cause: string };
-
-/** A finished request. `status` is null without an answer; `waitedMs` is its time at the gate. */
-export interface RequestEnd {
-  readonly status: number | null;
-  readonly waitedMs: number;
-  readonly durationMs: number;
 }
 
 /** One call of the client, which may cost several requests. */
@@ -89,6 +62,8 @@ export interface Gate {
    * @throws the signal's reason, or any other error of `exchange.read`
    */
   request<Result>(call: Call, exchange: Exchange<Result>): Promise<CallOutcome<Result>>;
+  /** @throws MirrorError `KEY_REFUSED` or `GATE_PAUSED` if no request can leave within minutes */
+  throwIfShut(): Promise<void>;
 }
 
 export function createGate(options: GateOptions): Gate {
@@ -116,6 +91,10 @@ class LedgerGate implements Gate {
       onSlowed: (until) => onEvent?.({ kind: 'slowed', until: new Date(until) }),
     });
     this.#random = options.random ?? Math.random;
+  }
+
+  async throwIfShut(): Promise<void> {
+    await this.#turnstile.throwIfShut();
   }
 
   async request<Result>(call: Call, exchange: Exchange<Result>): Promise<CallOutcome<Result>> {

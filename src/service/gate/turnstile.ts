@@ -200,6 +200,13 @@ export class Turnstile {
     this.#options.onPaused?.(cause, until);
   }
 
+  /** @throws MirrorError `KEY_REFUSED`, or `GATE_PAUSED` if the pause is longer than `patienceMs` */
+  async throwIfShut(): Promise<void> {
+    const { refusedKey, cause } = await this.#options.ledger.gateState();
+    if (refusedKey === accessId(this.#options.access())) throw keyRefused(cause ?? REFUSAL_CAUSE);
+    await this.meetPause(await this.ledgerNow());
+  }
+
   /** Waits until a request may leave and records it in the ledger. Runs for one request at a time. */
   async #waitForSlot(request: SlotRequest): Promise<{ slot: Slot; end: () => void }> {
     const { entry, signal } = request;
@@ -274,9 +281,7 @@ export class Turnstile {
     this.#throttle.fill(left + reserve);
     this.#fillAt = clock.monotonic() + Math.min(Math.max(freesInMs, FILL_MS.least), FILL_MS.most);
     if (left > 0) return;
-    const { refusedKey, cause } = await ledger.gateState();
-    if (refusedKey === accessId(this.#options.access())) throw keyRefused(cause ?? REFUSAL_CAUSE);
-    await this.meetPause(now);
+    await this.throwIfShut();
     throw this.#budgetSpent(cap, freesInMs, now);
   }
 

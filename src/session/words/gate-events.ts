@@ -1,5 +1,5 @@
 import { listId } from '../../core/lists.ts';
-import type { GateEvent } from '../../service/gate/gate.ts';
+import type { GateEvent } from '../../service/gate/events.ts';
 import type { Log } from '../log.ts';
 
 /** Logs the events that make the gate wait, close or open. @param retries the level of a retry */

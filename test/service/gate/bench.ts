@@ -9,13 +9,8 @@ import { openDatabase } from '../../../src/database/open.ts';
 import { DatabaseLedger } from '../../../src/mirror/gate/ledger.ts';
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../../src/sandbox/sandbox.ts';
 import { readBody } from '../../../src/service/envelope.ts';
-import {
-  type CallOutcome,
-  createGate,
-  type Gate,
-  type GateEvent,
-  type GateOptions,
-} from '../../../src/service/gate/gate.ts';
+import type { GateEvent } from '../../../src/service/gate/events.ts';
+import { type CallOutcome, createGate, type Gate, type GateOptions } from '../../../src/service/gate/gate.ts';
 import { type Answer, type Http, NoAnswer } from '../../../src/service/http.ts';
 import { TestClock } from '../../support/clock.ts';
 import { KEY } from '../../support/mirror.ts';

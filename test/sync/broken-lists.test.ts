@@ -159,6 +159,17 @@ describe('hourly syncs', () => {
   });
 });
 
+test('a sync while the gate is paused sends nothing and leaves all sweeps as they are', async () => {
+  const mirror = await quickMirror({ ...SIX_INBOXES, gate: { patienceMs: 2 * MINUTE } });
+  fail(mirror, /\/users\?/, { status: 429 });
+  await mirror.sync();
+  const sweeps = (): Promise<unknown> => mirror.database.query(`SELECT * FROM sweeps ORDER BY id`);
+  const [before, sent] = [await sweeps(), mirror.sandbox.arrivals.length];
+  expect((await mirror.sync()).stopped).toMatchObject({ code: 'GATE_PAUSED' });
+  expect(await sweeps()).toEqual(before);
+  expect(mirror.sandbox.arrivals).toHaveLength(sent);
+});
+
 describe('lists that ask to wait for an hour', () => {
   const isAsked = ({ sandbox }: TestMirror, from: number): number =>
     askedSince(sandbox, from).filter((path) => path.includes('/users?')).length;

@@ -19,6 +19,8 @@ export interface PassReport {
   readonly pass: Pass;
   readonly lists: readonly ListReport[];
   readonly stopped: unknown;
+  /** The next pass of its kind resumes it. */
+  readonly isOpen?: boolean;
 }
 
 /**
@@ -46,9 +48,10 @@ export async function runPass(deps: SweepDeps, spec: PassSpec, places = PLACES):
       );
     throw error;
   }
-  const report = { pass, lists: run.reports, stopped: run.stopped ?? run.unfinished() };
+  const isOpen = run.stopped === null ? run.isUnfinished() : !run.isHopeless(clock.now());
+  const report = { pass, lists: run.reports, stopped: run.stopped, isOpen };
   // A pass that stopped early stays open: the next one of its kind, or the daemon, resumes it.
-  if (report.stopped === null || run.isHopeless(clock.now())) {
+  if (!isOpen) {
     const failed = report.lists
       .filter(({ outcome }) => outcome === 'failed' || outcome === 'paused')
       .map(({ key }) => listId(key));
@@ -122,19 +125,14 @@ class PassRun {
   }
 
   /**
-   * The error that keeps a person's resync open whose lists fail alone: a new one would read each list from
-   * its first page again. Null if it has read no page: it would stay open for as long as a list is broken.
-   * An order ends, because the daemon goes on with its lists.
+   * True if a person's resync stays open because lists fail alone: a new one would read each list from its
+   * first page again. Not if it has read no page: it would stay open for as long as a list is broken. An
+   * order ends, because the daemon goes on with its lists.
    */
-  unfinished(): MirrorError | null {
-    const paused = this.reports.filter(({ outcome }) => outcome === 'paused');
+  isUnfinished(): boolean {
     const { kind, orderId } = this.#spec;
-    if (kind !== 'resync' || orderId !== undefined || paused.length === 0 || !this.#hasRead) return null;
-    return new MirrorError(
-      'ANSWER_FAILED',
-      `Not read to the end: ${someOf(paused.map(({ key }) => listId(key)))}. Run the same command again ` +
-        'later: it reads only what is missing.',
-    );
+    if (kind !== 'resync' || orderId !== undefined || !this.#hasRead) return false;
+    return this.reports.some(({ outcome }) => outcome === 'paused');
   }
 
   /**

@@ -519,6 +519,11 @@ test('sync reads the other lists when one answers 503 and asks to wait for hours
     if (times === 0) expect(read.filter((line) => line.startsWith('200')).length).toBeGreaterThanOrEqual(6);
   }
   expect((await program.run('status')).stdout).not.toContain('requests stopped');
+  const resync = await program.run('resync');
+  expect([resync.exitCode, /Run the same command again later/.test(resync.stderr)]).toEqual([4, true]);
+  const from = program.sandbox.arrivals.length;
+  expect((await program.run('resync')).stdout).toContain('already complete');
+  expect(program.sandbox.arrivals).toHaveLength(from);
 });
 
 test('no file of the mirror contains the key', async () => {

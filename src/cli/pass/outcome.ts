@@ -49,7 +49,9 @@ function printReport({ stdout, stderr }: Streams, report: PassReport, words: Wor
   for (const list of lists) printTrouble(stderr, list, inboxName);
   const complete = lists.filter(isComplete).length;
   const summary = `${complete} of ${plural(lists.length, 'list')} complete: ${cost}`;
-  if (stopped === null) printLine(stderr, wrapped(stderr, summary));
+  // A resync of which lists fail alone.
+  const rest = report.isOpen === true ? ' Run the same command again later: it reads what is missing.' : '';
+  if (stopped === null) printLine(stderr, wrapped(stderr, `${summary}${rest}`));
   else printStop(stderr, report, words);
 }
 

@@ -79,6 +79,8 @@ class PassRun {
   readonly #halt = new AbortController();
   #past = new PastSweeps(new Map());
   readonly #kinds = new Kinds();
+  /** Rejects if the gate was shut before the first request. */
+  #gate: Promise<void> | null = null;
   #hasRead = false;
   /** The lists of the kinds that have not failed before this run; null before these are known. */
   #promising: readonly ListKey[] | null = null;
@@ -200,7 +202,7 @@ class PassRun {
       this.#past.throwIfWaiting(key, clock.now());
       this.#kinds.throwIfGivenUp(key.list);
       // A run at a shut gate leaves the sweeps as they are, with the reasons why they stopped.
-      await this.#deps.client.throwIfShut();
+      await (this.#gate ??= this.#deps.client.throwIfShut());
       isAsked = true;
       if (this.#isWhole()) await mirror.sweeps.abandon(key, this.#pass.id, clock.now());
       this.#report(

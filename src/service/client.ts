@@ -237,7 +237,8 @@ class HttpClient implements Client {
         elsewhere: () => this.#askElsewhere(path, known, { ...call, tries: 1 }),
       },
     );
-    if (!outcome.ok && outcome.answer.status === 403) await this.#testService(call);
+    if (!outcome.ok && outcome.answer.status === 403)
+      await this.#testService({ ...call, knownInbox: inboxId ?? undefined });
     const asError = (): MirrorError =>
       this.#address?.refusal(outcome.answer, path) ?? refusal(path, outcome.answer);
     return { outcome, asError };

@@ -78,6 +78,8 @@ class LedgerGate implements Gate {
   #lastGoodAt = Number.NEGATIVE_INFINITY;
   /** Since that answer a call has failed with all its tries: a retry within seconds would not help. */
   #isDown = false;
+  /** The calls that ask elsewhere now: whether the service is down is open until they are answered. */
+  #searches = 0;
   #hasDoubtedClock = false;
   /** The end of the pause that was reported last, epoch ms. */
   #reportedPause = 0;
@@ -147,7 +149,7 @@ class LedgerGate implements Gate {
         !alone &&
         failedSince > this.#lastGoodAt &&
         (resumeAt === undefined || (await this.#hold(requestId, cause, asked)));
-      this.#isDown ||= everything && !throttled;
+      this.#isDown ||= everything && !throttled && this.#searches === 0;
       throw gaveUp(entry, { tries: attempts, cause, everything, throttled, resumeAt, now });
     }
     if (throttled) return;
@@ -164,9 +166,14 @@ class LedgerGate implements Gate {
    */
   async #askElsewhere(failedSince: number, elsewhere: Trouble['elsewhere']): Promise<void> {
     if (elsewhere === undefined || this.#isDown || failedSince <= this.#lastGoodAt) return;
-    await elsewhere().catch((error: unknown) => {
+    this.#searches += 1;
+    try {
+      await elsewhere();
+    } catch (error) {
       if (!isMirrorError(error, 'SERVICE_DOWN', 'ANSWER_FAILED')) throw error;
-    });
+    } finally {
+      this.#searches -= 1;
+    }
   }
 
   /**

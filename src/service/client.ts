@@ -4,8 +4,9 @@ import type { Reason } from '../core/ledger.ts';
 import { type Item, type ListKey, type ListName, SEARCHED_BY } from '../core/lists.ts';
 import { Address, type AddressOptions } from './address.ts';
 import { type ListAnswer, type PageRequest, readBody, readList, readObject } from './envelope.ts';
-import type { Gate } from './gate/gate.ts';
+import type { CallOutcome, Gate } from './gate/gate.ts';
 import { type Answer, type Http, serviceTime } from './http.ts';
+import { inboxPath, KEY_PATH, listPath } from './paths.ts';
 import { inContext, refusal, unreadable } from './refusal.ts';
 import { type ReadRows, readRows } from './resources.ts';
 
@@ -90,8 +91,9 @@ export interface ClientOptions {
 const SMALLEST_PAGE: PageRequest = { limit: 10, isFirst: true };
 /** The most rows of a page (spec §4.2). */
 const LARGEST_LIMIT = 100;
-/** The list of inboxes: a 403 for it refuses the key, a 403 for another path only that path. */
-const KEY_PATH = '/inboxes';
+
+/** Reads nothing: that there is an answer is enough. */
+const NOTHING = (): { result: null; items: number } => ({ result: null, items: 0 });
 
 interface Request {
   readonly path: string;
@@ -208,40 +210,51 @@ class HttpClient implements Client {
    * @throws MirrorError the last error of the gate
    */
   async #askElsewhere(path: string, inboxId: string | null, { signal, ...once }: CallOptions): Promise<void> {
-    const askOne = async (): Promise<unknown> => inboxId !== null && (await this.getInbox(inboxId, once));
-    const ask = async (): Promise<unknown> => {
-      if (path === KEY_PATH) return await askOne();
-      return await this.#testService(once).catch((error: unknown) => {
+    const askOne = async (): Promise<unknown> =>
+      inboxId !== null &&
+      (await this.#request({ path: inboxPath(inboxId), list: 'inboxes', inboxId: null }, once, NOTHING));
+    // Not shared: the test of the key, for which the lists may be waiting, may be what has failed.
+    if (path === KEY_PATH) return void (await unlessAborted(askOne(), signal));
+    this.#search ??= this.#testService(once)
+      .catch((error: unknown) => {
         if (isMirrorError(error, 'SERVICE_DOWN', 'ANSWER_FAILED')) return askOne();
         throw error;
-      });
-    };
-    this.#search ??= ask().finally(() => (this.#search = null));
+      })
+      .finally(() => (this.#search = null));
     await unlessAborted(this.#search, signal);
   }
 
+  /** Sends a request. After a 403 for a list, a test says whether the key is valid. */
   async #send<Result>(
+    request: Request,
+    options: CallOptions,
+    parse: (body: unknown) => { result: Result; items: number },
+  ) {
+    const { path, inboxId } = request;
+    const outcome = await this.#request(request, options, parse);
+    if (!outcome.ok && outcome.answer.status === 403)
+      await this.#testService({ ...options, knownInbox: inboxId ?? undefined });
+    const asError = (): MirrorError =>
+      this.#address?.refusal(outcome.answer, path) ?? refusal(path, outcome.answer);
+    return { outcome, asError };
+  }
+
+  async #request<Result>(
     { path, query = {}, list, inboxId }: Request,
     { reason, signal, knownInbox, ...others }: CallOptions,
     parse: (body: unknown) => { result: Result; items: number },
-  ) {
+  ): Promise<CallOutcome<Result>> {
     const { http, gate } = this.#options;
-    const call = { reason, signal, ...others };
-    const known = knownInbox ?? inboxId;
-    const outcome = await gate.request(
+    const once = { reason, signal, ...others, tries: 1 };
+    return await gate.request(
       { entry: { method: 'GET', path, list, inboxId, reason }, signal, ...others },
       {
         send: () => http.get(path, query).catch((error: unknown) => this.#judge(error, path)),
         read: (answer) => this.#read2xx(path, answer, parse),
         forbids: path === KEY_PATH ? 'key' : 'list',
-        elsewhere: () => this.#askElsewhere(path, known, { ...call, tries: 1 }),
+        elsewhere: () => this.#askElsewhere(path, knownInbox ?? inboxId, once),
       },
     );
-    if (!outcome.ok && outcome.answer.status === 403)
-      await this.#testService({ ...call, knownInbox: inboxId ?? undefined });
-    const asError = (): MirrorError =>
-      this.#address?.refusal(outcome.answer, path) ?? refusal(path, outcome.answer);
-    return { outcome, asError };
   }
 
   /** @throws the error, or `CONFIG` if the address may be wrong */
@@ -282,12 +295,4 @@ class HttpClient implements Client {
   #read(list: ListName, rows: readonly unknown[]): ReadRows {
     return readRows(list, rows, { storePublicPermalink: this.#options.storePublicPermalink });
   }
-}
-
-function inboxPath(inboxId: string): string {
-  return `/inboxes/${encodeURIComponent(inboxId)}`;
-}
-
-function listPath({ list, inboxId }: ListKey): string {
-  return inboxId === null ? KEY_PATH : `${inboxPath(inboxId)}/${list}`;
 }

@@ -16,6 +16,9 @@ const SIX_INBOXES = { sandbox: { conversations: [30, 30, 30, 30, 30, 30] } };
 /** As many as are read side by side. */
 const FOUR_INBOXES = { sandbox: { conversations: [30, 30, 30, 30] } };
 
+/** As in the program: the gate waits out no longer pause. */
+const PATIENT = { patienceMs: 2 * MINUTE };
+
 const ASKS_TO_WAIT: ScriptedOutcome = { status: 503, headers: { 'retry-after': '3600' } };
 
 const FAILURES: [string, ScriptedOutcome][] = [
@@ -134,7 +137,7 @@ describe('hourly syncs', () => {
     ['users and tags of an inbox, which ask to wait', /20117\/(users|tags)\?/, ASKS_TO_WAIT],
     ['all users and tags, which fail', /\/(users|tags)\?/, { status: 500 }],
   ])('read all lists but %s at least every 3 hours', async (_, paths, failure) => {
-    const mirror = await quickMirror({ ...SIX_INBOXES, gate: { patienceMs: 2 * MINUTE } });
+    const mirror = await quickMirror({ ...SIX_INBOXES, gate: PATIENT });
     const { clock, sandbox, writer } = mirror;
     const healthy = keysByInbox([...sandbox.world.inboxes.values()]).filter(
       ({ list, inboxId }) =>
@@ -160,7 +163,7 @@ describe('hourly syncs', () => {
 });
 
 test('a sync while the gate is paused sends nothing and leaves all sweeps as they are', async () => {
-  const mirror = await quickMirror({ ...SIX_INBOXES, gate: { patienceMs: 2 * MINUTE } });
+  const mirror = await quickMirror({ ...SIX_INBOXES, gate: PATIENT });
   fail(mirror, /\/users\?/, { status: 429 });
   await mirror.sync();
   const sweeps = (): Promise<unknown> => mirror.database.query(`SELECT * FROM sweeps ORDER BY id`);
@@ -175,7 +178,7 @@ describe('lists that ask to wait for an hour', () => {
     askedSince(sandbox, from).filter((path) => path.includes('/users?')).length;
 
   test('are asked for once an hour, however often sync runs, and the others each time', async () => {
-    const mirror = await quickMirror({ ...FOUR_INBOXES, gate: { patienceMs: 2 * MINUTE } });
+    const mirror = await quickMirror({ ...FOUR_INBOXES, gate: PATIENT });
     fail(mirror, /\/users\?/, ASKS_TO_WAIT);
     await mirror.sync();
     for (let minutes = 5; minutes <= 55; minutes += 5) {
@@ -196,7 +199,7 @@ describe('lists that ask to wait for an hour', () => {
   });
 
   test('are asked for once a person resets the gate', async () => {
-    const mirror = await quickMirror({ ...FOUR_INBOXES, gate: { patienceMs: 2 * MINUTE } });
+    const mirror = await quickMirror({ ...FOUR_INBOXES, gate: PATIENT });
     fail(mirror, /\/users\?/, ASKS_TO_WAIT);
     await mirror.sync();
     await mirror.writer.ledger.openGate();
@@ -208,7 +211,7 @@ describe('lists that ask to wait for an hour', () => {
   test.each([-25, -1, 1, 25])(
     'are not asked for sooner or later if the clock is set by %i h',
     async (hours) => {
-      const mirror = await quickMirror({ ...FOUR_INBOXES, gate: { patienceMs: 2 * MINUTE } });
+      const mirror = await quickMirror({ ...FOUR_INBOXES, gate: PATIENT });
       fail(mirror, /\/users\?/, ASKS_TO_WAIT);
       await mirror.sync();
       mirror.clock.setWall(hours * HOUR);
@@ -248,6 +251,24 @@ describe('a resync of which one list fails alone', () => {
     expect(askedSince(mirror.sandbox, before).filter((path) => path.includes('/users?'))).toHaveLength(6);
   });
 });
+
+test.each([200, 403])(
+  'a refused list and one that fails do not wait for each other where /inboxes fails too, and an inbox answers %i',
+  async (status) => {
+    const mirror = await syncedMirror(0, { sandbox: { conversations: [30, 30, 30] }, gate: PATIENT });
+    const { id } = firstInbox(mirror.sandbox);
+    mirror.sandbox.script(({ path }) => {
+      if (path.includes('/inboxes?') || path.includes(`/${id}/tags?`)) return ASKS_TO_WAIT;
+      if (status !== 200 && /\/inboxes\/\d+$/.test(path)) return { status };
+      return path.includes('/users?') ? { status: 403 } : undefined;
+    });
+    const report = await mirror.sync();
+    expect(report.stopped).toBeNull();
+    const broken = report.lists.filter((list) => !isComplete(list)).map(({ key }) => listId(key));
+    expect(broken.filter((list) => !list.startsWith('users'))).toEqual(['inboxes', `tags/${id}`]);
+  },
+  20_000,
+);
 
 describe('an outage', () => {
   test('that begins with a pass stops it after five requests', async () => {

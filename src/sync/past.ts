@@ -17,16 +17,21 @@ export class PastSweeps {
   }
 
   /**
-   * Splits lists by what to expect of them. `doubtful`: a list of this kind has failed last time. Those that
-   * have failed themselves come last, the one that was tried longest ago first.
+   * Splits lists by what to expect of them. `doubtful`: a list of this kind has failed last time. Kinds that
+   * have stopped the pass come last; of each kind those that have failed themselves, the one that was tried
+   * longest ago first.
    */
   split(keys: readonly ListKey[]): { promising: ListKey[]; doubtful: ListKey[] } {
     const failed = keys
       .filter((key) => this.#hasFailed(key))
       .toSorted((a, b) => this.#triedAt(a) - this.#triedAt(b));
     const kinds = new Set(failed.map(({ list }) => list));
+    const stopping = new Set(failed.filter((key) => this.#hasStopped(key)).map(({ list }) => list));
     const kin = keys.filter((key) => kinds.has(key.list) && !this.#hasFailed(key));
-    return { promising: keys.filter(({ list }) => !kinds.has(list)), doubtful: [...kin, ...failed] };
+    const doubtful = [...kin, ...failed].toSorted(
+      (a, b) => Number(stopping.has(a.list)) - Number(stopping.has(b.list)),
+    );
+    return { promising: keys.filter(({ list }) => !kinds.has(list)), doubtful };
   }
 
   /**
@@ -49,6 +54,10 @@ export class PastSweeps {
   #hasFailed(key: ListKey): boolean {
     const last = this.#newest(key);
     return last?.state === 'paused' && OWN_FAILURES.has(last.errorCode);
+  }
+
+  #hasStopped(key: ListKey): boolean {
+    return this.#newest(key)?.errorCode !== 'ANSWER_FAILED';
   }
 
   #triedAt(key: ListKey): number {

@@ -163,7 +163,7 @@ class PassRun {
     const suspects = new Set(inboxes.filter(({ suspect }) => suspect).map(({ id }) => id));
     const isSuspect = ({ inboxId }: ListKey): boolean => inboxId !== null && suspects.has(inboxId);
     for (const key of [...promising, ...doubtful].filter(isSuspect))
-      if (!(await this.#alreadyDone(key))) this.#report({ key, outcome: 'skipped', ...NO_FIGURES });
+      this.#report({ key, outcome: 'skipped', ...NO_FIGURES });
     await this.#sweepEach(promising.filter((key) => !isSuspect(key)));
     // If a doubtful kind stops the pass again, the rest has been read. Its first list tells how it does.
     const byKind = Map.groupBy(

@@ -106,6 +106,26 @@ test.each(['900', '3600'])(
   },
 );
 
+test.each(['900', '3600', '7200'])(
+  'all users and tags of six inboxes that answer 503 and ask to wait %s s leave the other lists their requests',
+  async (wait) => {
+    const house = await daemonHouse({ ...SMALL, sandbox: { conversations: [60, 60, 60, 60, 60, 60] } });
+    const { clock, sandbox } = house;
+    await house.start();
+    await clock.sleep(HOUR);
+    sandbox.script(({ path }) =>
+      /\/(users|tags)\?/.test(path) ? { status: 503, headers: { 'retry-after': wait } } : undefined,
+    );
+    const served = [];
+    for (let hours = 0; hours < 9; hours += 1) {
+      const from = sandbox.arrivals.length;
+      await clock.sleep(HOUR);
+      served.push(sandbox.arrivals.slice(from).filter(({ status }) => status === 200).length);
+    }
+    expect(Math.min(...served)).toBeGreaterThanOrEqual(60);
+  },
+);
+
 test('a list that asks to wait for an hour is asked once an hour by a daemon that restarts each minute', async () => {
   const house = await daemonHouse(SMALL);
   const { clock, sandbox } = house;

@@ -48,7 +48,7 @@ export interface Exchange<Result> {
   readonly forbids?: 'key' | 'list';
   /**
    * Sends one request for another path: its answer tells a path that fails alone from an outage. It is sent
-   * after four failures, and not for scheduled work, which reads another list next.
+   * after four failures, and for scheduled work only before the gate is shut.
    */
   readonly elsewhere?: (() => Promise<unknown>) | undefined;
 }
@@ -141,9 +141,11 @@ class LedgerGate implements Gate {
     const most = this.#isDown && !throttled ? 1 : tries;
     if (attempts >= most || asked > patienceMs || alone) {
       const resumeAt = asked > 0 ? new Date(now + asked) : undefined;
-      // A call with fewer tries is a check, whose caller knows what its failure means.
-      const isWhole = attempts === TRIES || (asked > patienceMs && tries === TRIES);
-      if (isWhole && !throttled && !isScheduled(call)) await this.#askElsewhere(failedSince, elsewhere);
+      // A call with fewer tries is a check, whose caller knows what its failure means. Scheduled work reads
+      // another list next, unless the failure would shut the gate.
+      const shuts = asked > patienceMs && tries === TRIES;
+      if (!throttled && (shuts || (attempts === TRIES && !isScheduled(call))))
+        await this.#askElsewhere(failedSince, elsewhere);
       // Where other answers contradict an outage, `#hold` leaves the gate open.
       const everything =
         !alone &&
@@ -162,7 +164,7 @@ class LedgerGate implements Gate {
 
   /**
    * Lets an answer to another request show that the service is up. In an outage it asks once.
-   * @throws MirrorError if the key is refused, or no request may leave
+   * @throws MirrorError `KEY_REFUSED`
    */
   async #askElsewhere(failedSince: number, elsewhere: Trouble['elsewhere']): Promise<void> {
     if (elsewhere === undefined || this.#isDown || failedSince <= this.#lastGoodAt) return;
@@ -170,7 +172,7 @@ class LedgerGate implements Gate {
     try {
       await elsewhere();
     } catch (error) {
-      if (!isMirrorError(error, 'SERVICE_DOWN', 'ANSWER_FAILED')) throw error;
+      if (!isMirrorError(error, ...NO_ANSWER)) throw error;
     } finally {
       this.#searches -= 1;
     }
@@ -269,6 +271,9 @@ class LedgerGate implements Gate {
     this.#options.onEvent?.(event);
   }
 }
+
+/** The other request was not answered either, or could not be sent. The first failure is reported. */
+const NO_ANSWER = ['SERVICE_DOWN', 'ANSWER_FAILED', 'GATE_PAUSED', 'BUDGET_SPENT'] as const;
 
 /** What is known of a call whose last request failed. */
 interface Trouble {

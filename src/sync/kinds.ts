@@ -19,11 +19,11 @@ export class Kinds {
     this.#most.set(list, 1);
   }
 
-  hasRead(list: ListName): void {
+  noteRead(list: ListName): void {
     this.#read.add(list);
   }
 
-  hasFailed(list: ListName): void {
+  noteFailure(list: ListName): void {
     this.#failures.set(list, this.#failuresOf(list) + 1);
   }
 

@@ -35,7 +35,8 @@ export async function runPass(deps: SweepDeps, spec: PassSpec, places = PLACES):
   await mirror.ledger.followClock(await clock.ledgerTime());
   const pass = await mirror.passes.begin(spec, clock.now());
   onEvent({ kind: 'pass-begun', resumedFrom: pass.resumed ? pass.startedAt : null });
-  const run = new PassRun(deps, spec, pass, places);
+  const past = new PastSweeps(await mirror.sweeps.latest());
+  const run = new PassRun(deps, { spec, pass, past, places });
   try {
     await run.sweepAll();
   } catch (error) {
@@ -68,6 +69,13 @@ export async function runPass(deps: SweepDeps, spec: PassSpec, places = PLACES):
   return report;
 }
 
+interface PassParts {
+  readonly spec: PassSpec;
+  readonly pass: Pass;
+  readonly past: PastSweeps;
+  readonly places: number;
+}
+
 /** A pass in progress. */
 class PassRun {
   readonly reports: ListReport[] = [];
@@ -77,7 +85,7 @@ class PassRun {
   readonly #pass: Pass;
   readonly #places: number;
   readonly #halt = new AbortController();
-  #past = new PastSweeps(new Map());
+  readonly #past: PastSweeps;
   readonly #kinds = new Kinds();
   /** Rejects if the gate was shut before the first request. */
   #gate: Promise<void> | null = null;
@@ -85,20 +93,21 @@ class PassRun {
   /** The lists of the kinds that have not failed before this run; null before these are known. */
   #promising: readonly ListKey[] | null = null;
 
-  constructor(deps: SweepDeps, spec: PassSpec, pass: Pass, places: number) {
+  constructor(deps: SweepDeps, { spec, pass, past, places }: PassParts) {
     this.#deps = {
       ...deps,
       signal: AbortSignal.any([deps.signal, this.#halt.signal]),
       onEvent: (event) => {
         if (event.kind === 'page') {
           this.#hasRead = true;
-          this.#kinds.hasRead(event.key.list);
+          this.#kinds.noteRead(event.key.list);
         }
         deps.onEvent(event);
       },
     };
     this.#spec = spec;
     this.#pass = pass;
+    this.#past = past;
     this.#places = places;
   }
 
@@ -109,7 +118,6 @@ class PassRun {
   async sweepAll(): Promise<void> {
     const { mirror } = this.#deps;
     const { lists, inboxId, acceptAccount } = this.#spec;
-    this.#past = new PastSweeps(await mirror.sweeps.latest());
     let inboxes = await mirror.inboxes();
     const unknown = inboxId === null ? inboxes.length === 0 : !inboxes.some(({ id }) => id === inboxId);
     if (lists.includes('inboxes') || unknown || acceptAccount) {
@@ -128,8 +136,8 @@ class PassRun {
 
   /**
    * True if a person's resync stays open because lists fail alone: a new one would read each list from its
-   * first page again. Not if it has read no page: it would stay open for as long as a list is broken. An
-   * order ends, because the daemon goes on with its lists.
+   * first page again. Not if it has read no page: it would stay open for as long as a list is broken. Nor if
+   * a daemon has carried it out, because the daemon reads those lists itself.
    */
   isUnfinished(): boolean {
     const { kind, orderId } = this.#spec;
@@ -195,7 +203,7 @@ class PassRun {
     let isAsked = false;
     try {
       if (await this.#alreadyDone(key)) {
-        this.#kinds.hasRead(key.list);
+        this.#kinds.noteRead(key.list);
         this.#report({ key, outcome: 'already', ...NO_FIGURES });
         return;
       }
@@ -214,7 +222,7 @@ class PassRun {
       );
       await mirror.passes.touch(this.#pass.id, clock.now());
     } catch (error) {
-      if (isAsked && isMirrorError(error, 'ANSWER_FAILED')) this.#kinds.hasFailed(key.list);
+      if (isAsked && isMirrorError(error, 'ANSWER_FAILED')) this.#kinds.noteFailure(key.list);
       this.#fail(key, error);
     }
   }
@@ -263,15 +271,15 @@ class PassRun {
   }
 }
 
-/** At most this many inboxes or lists in a message. */
+/** At most this many inboxes in the message. */
 const MOST_NAMED = 10;
 
 /** The error for an inbox that the service does not have; it names those that the service has. */
 export function unknownInbox(inboxId: string, inboxes: readonly Inbox[]): MirrorError {
-  const known = inboxes.map(({ id, name }) => `${id} (${name ?? 'no name'})`);
-  return new MirrorError('USAGE', `The service has no inbox ${inboxId}. It has: ${someOf(known) || 'none'}.`);
-}
-
-function someOf(names: readonly string[]): string {
-  return `${names.slice(0, MOST_NAMED).join(', ')}${names.length > MOST_NAMED ? ', …' : ''}`;
+  const known = inboxes.slice(0, MOST_NAMED).map(({ id, name }) => `${id} (${name ?? 'no name'})`);
+  return new MirrorError(
+    'USAGE',
+    `The service has no inbox ${inboxId}. ` +
+      `It has: ${known.join(', ') || 'none'}${inboxes.length > MOST_NAMED ? ', …' : ''}.`,
+  );
 }

@@ -21,6 +21,9 @@ const PATIENT = { patienceMs: 2 * MINUTE };
 
 const ASKS_TO_WAIT: ScriptedOutcome = { status: 503, headers: { 'retry-after': '3600' } };
 
+/** An answer of another shape. */
+const WRONG: ScriptedOutcome = { status: 200, body: '{}' };
+
 const FAILURES: [string, ScriptedOutcome][] = [
   ['a 500', { status: 500 }],
   ['a reset connection', 'reset'],
@@ -34,8 +37,13 @@ const isDown = { code: 'SERVICE_DOWN' };
 /** For each inbox. */
 const times = (list: string): string[] => Array.from({ length: 6 }, () => list);
 
-function fail({ sandbox }: TestMirror, paths: RegExp, failure: ScriptedOutcome): void {
-  sandbox.script(({ path }) => (paths.test(path) ? failure : undefined));
+function fail(
+  { sandbox }: TestMirror,
+  paths: RegExp,
+  failure: ScriptedOutcome | ((path: string) => ScriptedOutcome),
+): void {
+  const answer = typeof failure === 'function' ? failure : () => failure;
+  sandbox.script(({ path }) => (paths.test(path) ? answer(path) : undefined));
 }
 
 describe('a kind of list that fails in every inbox', () => {
@@ -130,12 +138,66 @@ describe('inboxes that cannot be listed', () => {
   );
 });
 
+describe('where /inboxes fails too', () => {
+  test.each<[string, Record<string, ScriptedOutcome>]>([
+    ['that all fail', { '': 'reset' }],
+    ['of which one asks to wait', { '': 'reset', '20117': ASKS_TO_WAIT }],
+    ['that all ask to wait', { '': ASKS_TO_WAIT }],
+  ])('users %s leave sync all other lists', async (_, failures) => {
+    const mirror = await syncedMirror(0, { sandbox: { conversations: [30, 30] }, gate: PATIENT });
+    mirror.sandbox.script(({ path }) => {
+      if (path.includes('/inboxes?')) return { status: 500 };
+      const [, id = ''] = /(\d+)\/users\?/.exec(path) ?? [];
+      return id === '' ? undefined : (failures[id] ?? failures['']);
+    });
+    const report = await mirror.sync();
+    expect(report.stopped).toBeNull();
+    const broken = report.lists.filter((list) => !isComplete(list)).map(({ key }) => key.list);
+    expect(broken).toEqual(['inboxes', 'users', 'users']);
+  });
+});
+
+test('an idle mirror reads all lists but the one that fails and asks to wait', async () => {
+  const mirror = await syncedMirror(0, { ...SIX_INBOXES, gate: PATIENT });
+  fail(mirror, new RegExp(`/${firstInbox(mirror.sandbox).id}/tags\\?`), ASKS_TO_WAIT);
+  mirror.clock.advance(3 * HOUR);
+  const report = await mirror.sync({ lists: ['tags'] });
+  expect(report.lists.map(({ outcome }) => outcome).toSorted()).toEqual([
+    ...Array<string>(5).fill('complete'),
+    'paused',
+  ]);
+});
+
+test('a kind that has stopped the pass is read after one that has only failed', async () => {
+  const mirror = await syncedMirror(0, { ...SIX_INBOXES, gate: PATIENT });
+  const { sandbox, clock } = mirror;
+  const broken = `/${firstInbox(sandbox).id}/conversations?`;
+  sandbox.script(({ path }) => (path.includes(broken) ? { status: 500 } : undefined));
+  await mirror.sync();
+  sandbox.script(({ path }) => {
+    if (path.includes('/users?')) return { status: 429 };
+    return path.includes(broken) ? { status: 500 } : undefined;
+  });
+  clock.advance(HOUR);
+  expect((await mirror.sync()).stopped).toMatchObject({ code: 'GATE_PAUSED' });
+  clock.advance(2 * HOUR);
+  const before = sandbox.arrivals.length;
+  await mirror.sync();
+  const kinds = askedSince(sandbox, before).map((path) => /(\w+)\?/.exec(path)?.[1] ?? '');
+  expect(kinds.lastIndexOf('conversations')).toBeLessThan(kinds.indexOf('users'));
+});
+
 describe('hourly syncs', () => {
-  test.each<[string, RegExp, ScriptedOutcome]>([
+  test.each<[string, RegExp, ScriptedOutcome | ((path: string) => ScriptedOutcome)]>([
     ['a list that draws 429s', /^\/v1\/inboxes\/20117\/users\?/, { status: 429 }],
     ['all users, which draw 429s', /\/users\?/, { status: 429 }],
     ['users and tags of an inbox, which ask to wait', /20117\/(users|tags)\?/, ASKS_TO_WAIT],
     ['all users and tags, which fail', /\/(users|tags)\?/, { status: 500 }],
+    [
+      'users, which draw 429s, and tags, which are wrong',
+      /\/(users|tags)\?/,
+      (path) => (path.includes('/tags?') ? WRONG : { status: 429 }),
+    ],
   ])('read all lists but %s at least every 3 hours', async (_, paths, failure) => {
     const mirror = await quickMirror({ ...SIX_INBOXES, gate: PATIENT });
     const { clock, sandbox, writer } = mirror;

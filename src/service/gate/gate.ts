@@ -126,7 +126,7 @@ class LedgerGate implements Gate {
   async #waitForRetry(
     call: Call,
     ended: Failure,
-    { requestId, attempts, failedSince, elsewhere }: Trouble,
+    { requestId, attempts, failedSince, elsewhere }: FailedCall,
   ): Promise<void> {
     const { entry, signal, tries = TRIES } = call;
     const { clock, onEvent, patienceMs = PATIENCE_MS } = this.#options;
@@ -166,7 +166,7 @@ class LedgerGate implements Gate {
    * Lets an answer to another request show that the service is up. In an outage it asks once.
    * @throws MirrorError `KEY_REFUSED`
    */
-  async #askElsewhere(failedSince: number, elsewhere: Trouble['elsewhere']): Promise<void> {
+  async #askElsewhere(failedSince: number, elsewhere: FailedCall['elsewhere']): Promise<void> {
     if (elsewhere === undefined || this.#isDown || failedSince <= this.#lastGoodAt) return;
     this.#searches += 1;
     try {
@@ -275,8 +275,8 @@ class LedgerGate implements Gate {
 /** The other request was not answered either, or could not be sent. The first failure is reported. */
 const NO_ANSWER = ['SERVICE_DOWN', 'ANSWER_FAILED', 'GATE_PAUSED', 'BUDGET_SPENT'] as const;
 
-/** What is known of a call whose last request failed. */
-interface Trouble {
+/** A call whose last request has failed. */
+interface FailedCall {
   readonly requestId: number;
   readonly attempts: number;
   /** Monotonic ms. */

@@ -34,7 +34,10 @@ export function addDoctor(program: Command, run: Runner): void {
     .description(
       'Checks everything that a sync needs, with one request, and prints how to correct each fault.',
     )
-    .option('--reset-gate', 'open the gate: end its pause or breaker, and the waits of outage and lists')
+    .option(
+      '--reset-gate',
+      'open the gate: end its pause or breaker, and the waits of an outage and of lists',
+    )
     .option(
       '--new-epoch',
       'refuse the cursors of later changes from now on: for a restore that went unnoticed',

@@ -11,6 +11,7 @@ import {
 } from '../adapter.ts';
 import type { Database } from '../database.ts';
 import type { PrismaClient } from '../generated/sqlite/client.ts';
+import { MirrorError } from '../../core/errors.ts';
 import { migrate } from '../migrations/migrate.ts';
 import { addressOf, connectionTo, type PostgresAddress, sessionOf } from './address.ts';
 import { PooledClient } from './client.ts';
@@ -39,6 +40,7 @@ export async function openPostgres(url: string): Promise<Database> {
   const connection = await new PrismaPg({ ...pool, max: CONNECTIONS }, quietly(address)).connect();
   const database = pooled(connection, address);
   try {
+    await refuseOtherEncodings(database);
     await ensureSchema(database, schema);
     await migrate(database, forMigrations(pool, quietly(address)));
     return database;
@@ -85,6 +87,22 @@ function poolOf(address: PostgresAddress, settings: readonly string[]) {
 function quietly({ schema }: PostgresAddress) {
   const ignore = (): void => undefined;
   return { schema, onPoolError: ignore, onConnectionError: ignore };
+}
+
+/**
+ * The service's texts have characters of every language, and a database keeps its encoding for good.
+ * @throws MirrorError `CONFIG`
+ */
+async function refuseOtherEncodings({ query, name }: Database): Promise<void> {
+  const [row] = await query<{ server_encoding: string }>('SHOW server_encoding');
+  const encoding = row?.server_encoding;
+  if (encoding === 'UTF8') return;
+  throw new MirrorError(
+    'CONFIG',
+    `The database ${name} has the encoding ${encoding}, which cannot hold every text of the service. ` +
+      'Nothing was changed; create another database (createdb --encoding=UTF8 --template=template0 NAME) and ' +
+      'name it in DATABASE_URL.',
+  );
 }
 
 /** Creates only a missing schema: a user without the right to create schemas can use an existing one. */

@@ -75,11 +75,15 @@ export function clockTime(at: Date, now: number, timeZone: string): string {
   return `${date} ${time}${zone}`;
 }
 
-/** A text whose ISO 8601 instants are replaced by {@link clockTime}. */
+/**
+ * A text whose ISO 8601 instants are replaced by {@link clockTime}. The service's words can have the form of
+ * an instant without being one, such as `0000-00-00T00:00:00Z`: these stay.
+ */
 export function inClockTimes(text: string, now: number, timeZone: string): string {
-  return text.replaceAll(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (instant) =>
-    clockTime(new Date(instant), now, timeZone),
-  );
+  return text.replaceAll(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (words) => {
+    const instant = new Date(words);
+    return Number.isNaN(instant.getTime()) ? words : clockTime(instant, now, timeZone);
+  });
 }
 
 /** A number with separated thousands: `12,345`. */

@@ -30,16 +30,27 @@ export async function loadPrettify(options: SentenceOptions, colour: boolean): P
   });
 }
 
-/** The log: JSON lines, or sentences on a terminal. Each line is written at once, so a crash loses none. */
+/**
+ * The log: JSON lines, or sentences on a terminal. Each line is written at once, so a crash loses none. A line
+ * of which no sentence can be made is written as JSON: no text of the service may end what logs it.
+ */
 export function createLog({ level, secrets, write, prettify }: LogOptions): Log {
   const destination = {
     write(line: string) {
       const clean = secrets().reduce<string>(withoutKey, line);
-      write(prettify === null ? clean : prettify(clean));
+      write(prettify === null ? clean : prettified(clean, prettify));
     },
   };
   return pino(
     { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, redact: ['*.authorization', '*.headers'] },
     destination,
   );
+}
+
+function prettified(line: string, prettify: Prettify): string {
+  try {
+    return prettify(line);
+  } catch {
+    return line;
+  }
 }

@@ -199,3 +199,11 @@ test.each([
   expect(clockTime(new Date(instant), now, zone)).toBe(words);
   expect(inClockTimes(`paused until ${instant}, then on`, now, zone)).toBe(`paused until ${words}, then on`);
 });
+
+test.each(['0000-00-00T00:00:00Z', '2026-06-30T23:59:60Z', '2026-13-45T99:99:99Z'])(
+  'a foreign text with %s, which is no instant, is left as it came',
+  (instant) => {
+    const text = `Down until ${instant}`;
+    expect(inClockTimes(text, Date.parse('2026-11-21T12:31:00Z'), 'UTC')).toBe(text);
+  },
+);

@@ -65,6 +65,18 @@ test('on a terminal the log prints its figures in the sentence and omits zeros',
   ]);
 });
 
+test('a line of the log for which no sentence can be made is printed as JSON', () => {
+  const { log, lines } = testLog('info', {
+    prettify: () => {
+      throw new RangeError('Invalid time value');
+    },
+  });
+  log.warn({ cause: 'HTTP 503' }, 'request failed');
+  expect(lines.map((line) => JSON.parse(line) as object)).toEqual([
+    expect.objectContaining({ msg: 'request failed', cause: 'HTTP 503' }),
+  ]);
+});
+
 test('on 80 columns status, tables, doctor and changes wrap every sentence', async () => {
   const program = await testProgram({ inboxes: 2, conversations: 30 });
   await program.run('sync');

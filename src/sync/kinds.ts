@@ -34,7 +34,7 @@ export class Kinds {
     throw new MirrorError(
       'ANSWER_FAILED',
       `${plural(failures, 'other list')} of ${list} failed, and none could be read, so nothing was sent. ` +
-        'The next run may ask for this one.',
+        'The next run tries again.',
     );
   }
 

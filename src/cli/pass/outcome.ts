@@ -46,7 +46,8 @@ function printReport({ stdout, stderr }: Streams, report: PassReport, words: Wor
     printLine(stdout, renderTable(stdout, COLUMNS, rows));
     printLine(stderr, '');
   }
-  for (const list of lists) printTrouble(stderr, list, inboxName);
+  for (const list of lists) printWarnings(stderr, list, inboxName);
+  for (const failure of failuresOf(lists, inboxName)) printFailure(stderr, failure);
   const complete = lists.filter(isComplete).length;
   const summary = `${complete} of ${plural(lists.length, 'list')} complete: ${cost}`;
   // A resync of which lists fail alone.
@@ -100,12 +101,11 @@ function inboxLabel({ inboxId }: ListKey, inboxName: (id: string) => string | nu
   return name === null ? inboxId : `${name} (${inboxId})`;
 }
 
-function printTrouble(
+function printWarnings(
   stderr: Output,
-  { key, outcome, error, ...figures }: ListReport,
+  { key, rejected, withoutId, suspects, held }: ListReport,
   inboxName: (id: string) => string | null,
 ): void {
-  const { rejected, withoutId, suspects, held } = figures;
   const list = describeList(key, key.inboxId === null ? null : inboxName(key.inboxId));
   if (rejected > 0) {
     const where = `list = '${key.list}'${key.inboxId === null ? '' : ` AND inbox_id = '${key.inboxId}'`}`;
@@ -134,8 +134,25 @@ function printTrouble(
         'nothing is marked as deleted before a second, independent witness (docs/commands.md, "Words")',
     );
   }
-  if ((outcome === 'failed' || isMirrorError(error, 'ANSWER_FAILED')) && error instanceof Error)
-    printFailure(stderr, `${list}: ${error.message}`);
+}
+
+/** Why lists failed: one sentence for all lists of a kind that failed for the same reason. */
+export function failuresOf(
+  lists: readonly Pick<ListReport, 'key' | 'outcome' | 'error'>[],
+  inboxName: (id: string) => string | null,
+): string[] {
+  const failed = lists.flatMap(({ key, outcome, error }) =>
+    (outcome === 'failed' || isMirrorError(error, 'ANSWER_FAILED')) && error instanceof Error
+      ? [{ key, reason: error.message }]
+      : [],
+  );
+  const alike = Map.groupBy(failed, ({ key, reason }) => `${key.list}: ${reason}`);
+  return Array.from(alike.values(), ([first, ...others]) => {
+    if (first === undefined) return '';
+    const { key, reason } = first;
+    const list = describeList(key, key.inboxId === null ? null : inboxName(key.inboxId));
+    return `${list}${others.length === 0 ? '' : ` and ${plural(others.length, 'more inbox')}`}: ${reason}`;
+  });
 }
 
 function printStop(stderr: Output, { lists, stopped }: PassReport, { cost, now, timezone }: Words): void {

@@ -122,7 +122,7 @@ export interface Ledger {
   /**
    * Ends pause and breaker, forgets strikes, slowdown and limit of the day, allows a refused key, makes the
    * retry of an outage and of each list due: for a person who resets the gate.
-   * @returns the number of lists that waited because the service had asked so
+   * @returns the number of lists whose wait it ended
    */
   openGate(): Promise<number>;
   /** Shuts the gate for this access, whose key the service refused. */

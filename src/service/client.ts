@@ -4,7 +4,8 @@ import type { Reason } from '../core/ledger.ts';
 import { type Item, type ListKey, type ListName, SEARCHED_BY } from '../core/lists.ts';
 import { Address, type AddressOptions } from './address.ts';
 import { type ListAnswer, type PageRequest, readBody, readList, readObject } from './envelope.ts';
-import type { CallOutcome, Gate } from './gate/gate.ts';
+import type { CallOutcome } from './gate/calls.ts';
+import type { Gate } from './gate/gate.ts';
 import { type Answer, type Http, serviceTime } from './http.ts';
 import { inboxPath, KEY_PATH, listPath } from './paths.ts';
 import { inContext, refusal, unreadable } from './refusal.ts';
@@ -44,7 +45,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** See `Call.tries`. */
   readonly tries?: number | undefined;
-  /** An inbox to ask for if the list of inboxes fails (see `Exchange.elsewhere`). */
+  /** The id of an inbox to request if the list of inboxes fails (see `Exchange.elsewhere`). */
   readonly knownInbox?: string | undefined;
 }
 
@@ -92,9 +93,6 @@ const SMALLEST_PAGE: PageRequest = { limit: 10, isFirst: true };
 /** The most rows of a page (spec §4.2). */
 const LARGEST_LIMIT = 100;
 
-/** Reads nothing: that there is an answer is enough. */
-const NOTHING = (): { result: null; items: number } => ({ result: null, items: 0 });
-
 interface Request {
   readonly path: string;
   readonly query?: Record<string, string>;
@@ -109,8 +107,8 @@ export function createClient(options: ClientOptions): Client {
 class HttpClient implements Client {
   readonly #options: ClientOptions;
   readonly #address: Address | null;
-  #test: Promise<unknown> | null = null;
-  #search: Promise<unknown> | null = null;
+  #serviceTest: Promise<unknown> | null = null;
+  #elsewhere: Promise<void> | null = null;
 
   constructor(options: ClientOptions) {
     this.#options = options;
@@ -196,32 +194,36 @@ class HttpClient implements Client {
   }
 
   /**
-   * Tests whether the key is valid and the service up, after a list was refused or has failed. Requests that
-   * are under way together share a test.
+   * Tests key and service after a path was refused or failed. Requests that wait together share a test.
    * @throws MirrorError `KEY_REFUSED`, or another error of the gate if there is no answer
    */
   async #testService({ signal, ...options }: CallOptions): Promise<void> {
-    this.#test ??= this.#requestInboxes(options).finally(() => (this.#test = null));
-    await unlessAborted(this.#test, signal);
+    this.#serviceTest ??= this.#requestInboxes(options).finally(() => (this.#serviceTest = null));
+    await unlessAborted(this.#serviceTest, signal);
   }
 
   /**
-   * Asks for the inboxes, and if they fail too, for one of them by its id. Lists that fail together share it.
+   * Requests the list of inboxes after `path` failed, and if that list fails too, one inbox by its id. Lists
+   * that fail together share these requests.
    * @throws MirrorError the last error of the gate
    */
   async #askElsewhere(path: string, inboxId: string | null, { signal, ...once }: CallOptions): Promise<void> {
-    const askOne = async (): Promise<unknown> =>
-      inboxId !== null &&
-      (await this.#request({ path: inboxPath(inboxId), list: 'inboxes', inboxId: null }, once, NOTHING));
-    // Not shared: the test of the key, for which the lists may be waiting, may be what has failed.
-    if (path === KEY_PATH) return void (await unlessAborted(askOne(), signal));
-    this.#search ??= this.#testService(once)
-      .catch((error: unknown) => {
-        if (isMirrorError(error, 'SERVICE_DOWN', 'ANSWER_FAILED')) return askOne();
-        throw error;
+    // Not shared: if a test of the service failed here, the shared requests may be waiting for that test.
+    if (path === KEY_PATH) return await unlessAborted(this.#requestInbox(inboxId, once), signal);
+    this.#elsewhere ??= this.#testService(once)
+      .catch(async (error: unknown) => {
+        if (!isMirrorError(error, 'SERVICE_DOWN', 'ANSWER_FAILED')) throw error;
+        await this.#requestInbox(inboxId, once);
       })
-      .finally(() => (this.#search = null));
-    await unlessAborted(this.#search, signal);
+      .finally(() => (this.#elsewhere = null));
+    await unlessAborted(this.#elsewhere, signal);
+  }
+
+  /** Requests an inbox, if its id is known. Whatever it answers, the service is up. */
+  async #requestInbox(inboxId: string | null, options: CallOptions): Promise<void> {
+    if (inboxId === null) return;
+    const request = { path: inboxPath(inboxId), list: 'inboxes', inboxId: null } as const;
+    await this.#request(request, options, () => ({ result: null, items: 0 }));
   }
 
   /** Sends a request. After a 403 for a list, a test says whether the key is valid. */

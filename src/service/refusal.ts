@@ -41,6 +41,7 @@ export function inContext<Result>(path: string, { status }: Answer, work: () => 
   }
 }
 
+/** The error for a single item that cannot be read. */
 export function unreadable(rejects: readonly Reject[]): MirrorError {
   return new MirrorError(
     'BAD_ANSWER',

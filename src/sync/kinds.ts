@@ -2,21 +2,21 @@ import { MirrorError } from '../core/errors.ts';
 import { plural } from '../core/humanize.ts';
 import type { ListName } from '../core/lists.ts';
 
-/** A pass gives up a kind of lists after this many failures, if no list of the kind could be read. */
+/** A pass gives up a kind of list after this many failures, if it could read no list of the kind. */
 const MOST_FAILURES = 4;
 
 /**
- * How the kinds of lists do in a pass. A list that fails costs five requests: where a kind fails in every
- * inbox, a `sync` by cron would spend the day on it.
+ * Counts the failures of each kind of list in a pass, to give a kind up (docs/decisions/0004). A list that
+ * fails costs five requests: where a kind fails in every inbox, a `sync` by cron would spend the day on it.
  */
 export class Kinds {
   readonly #read = new Set<ListName>();
   readonly #failures = new Map<ListName, number>();
-  readonly #most = new Map<ListName, number>();
+  readonly #doubted = new Set<ListName>();
 
-  /** One failure is enough to give up a kind that failed in an earlier run too. */
+  /** Gives up the kind after its first failure, because it failed in an earlier run too. */
   doubt(list: ListName): void {
-    this.#most.set(list, 1);
+    this.#doubted.add(list);
   }
 
   noteRead(list: ListName): void {
@@ -30,7 +30,8 @@ export class Kinds {
   /** @throws MirrorError `ANSWER_FAILED` if the pass has given up the kind */
   throwIfGivenUp(list: ListName): void {
     const failures = this.#failuresOf(list);
-    if (this.#read.has(list) || failures < (this.#most.get(list) ?? MOST_FAILURES)) return;
+    const most = this.#doubted.has(list) ? 1 : MOST_FAILURES;
+    if (this.#read.has(list) || failures < most) return;
     throw new MirrorError(
       'ANSWER_FAILED',
       `${plural(failures, 'other list')} of ${list} failed, and none could be read, so nothing was sent. ` +

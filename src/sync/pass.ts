@@ -1,4 +1,3 @@
-import { HOUR } from '../core/clock.ts';
 import { isMirrorError, MirrorError } from '../core/errors.ts';
 import type { Reason } from '../core/ledger.ts';
 import { INBOXES, keysOf, listId, type ListKey } from '../core/lists.ts';
@@ -12,6 +11,7 @@ import { Kinds } from './kinds.ts';
 import { PastSweeps } from './past.ts';
 import { PLACES } from './planning/planner.ts';
 import { asRecord } from './record.ts';
+import { type Run, staysOpen } from './stays-open.ts';
 import { reachIn, sweepList } from './sweep.ts';
 
 /** How a pass ended. `stopped` is the error that ended it early, null if it ran to its end. */
@@ -19,7 +19,7 @@ export interface PassReport {
   readonly pass: Pass;
   readonly lists: readonly ListReport[];
   readonly stopped: unknown;
-  /** The next pass of its kind resumes it. */
+  /** True if the next pass of its kind resumes it. A pass that a daemon carried out does not say. */
   readonly isOpen?: boolean;
 }
 
@@ -49,9 +49,8 @@ export async function runPass(deps: SweepDeps, spec: PassSpec, places = PLACES):
       );
     throw error;
   }
-  const isOpen = run.stopped === null ? run.isUnfinished() : !run.isHopeless(clock.now());
+  const isOpen = staysOpen({ spec, pass }, run, clock.now());
   const report = { pass, lists: run.reports, stopped: run.stopped, isOpen };
-  // A pass that stopped early stays open: the next one of its kind, or the daemon, resumes it.
   if (!isOpen) {
     const failed = report.lists
       .filter(({ outcome }) => outcome === 'failed' || outcome === 'paused')
@@ -77,9 +76,11 @@ interface PassParts {
 }
 
 /** A pass in progress. */
-class PassRun {
+class PassRun implements Run {
   readonly reports: ListReport[] = [];
   stopped: unknown = null;
+  hasRead = false;
+  promising: readonly ListKey[] | null = null;
   readonly #deps: SweepDeps;
   readonly #spec: PassSpec;
   readonly #pass: Pass;
@@ -89,9 +90,6 @@ class PassRun {
   readonly #kinds = new Kinds();
   /** Rejects if the gate was shut before the first request. */
   #gate: Promise<void> | null = null;
-  #hasRead = false;
-  /** The lists of the kinds that have not failed before this run; null before these are known. */
-  #promising: readonly ListKey[] | null = null;
 
   constructor(deps: SweepDeps, { spec, pass, past, places }: PassParts) {
     this.#deps = {
@@ -99,7 +97,7 @@ class PassRun {
       signal: AbortSignal.any([deps.signal, this.#halt.signal]),
       onEvent: (event) => {
         if (event.kind === 'page') {
-          this.#hasRead = true;
+          this.hasRead = true;
           this.#kinds.noteRead(event.key.list);
         }
         deps.onEvent(event);
@@ -134,54 +132,28 @@ class PassRun {
     await this.#sweepListsOf(selected);
   }
 
-  /**
-   * True if a person's resync stays open because lists fail alone: a new one would read each list from its
-   * first page again. Not if it has read no page: it would stay open for as long as a list is broken. Nor if
-   * a daemon has carried it out, because the daemon reads those lists itself.
-   */
-  isUnfinished(): boolean {
-    const { kind, orderId } = this.#spec;
-    if (kind !== 'resync' || orderId !== undefined || !this.#hasRead) return false;
-    return this.reports.some(({ outcome }) => outcome === 'paused');
-  }
-
-  /**
-   * True if this run has read no page, an hour after the sync began, and only kinds of lists are left that
-   * have failed before. Resumed again and again it would keep the others from being read.
-   * @param now epoch ms
-   */
-  isHopeless(now: number): boolean {
-    const { kind, acceptDeletes, acceptAccount, orderId } = this.#spec;
-    if (kind !== 'sync' || acceptDeletes || acceptAccount || orderId !== undefined) return false;
-    if (!isMirrorError(this.stopped, 'GATE_PAUSED', 'SERVICE_DOWN') || this.#hasRead) return false;
-    if (now - this.#pass.startedAt.getTime() < HOUR || this.#promising === null) return false;
-    const tried = this.reports.filter(({ outcome }) => outcome !== 'paused');
-    const ended = new Set(tried.map(({ key }) => listId(key)));
-    return this.#promising.every((key) => ended.has(listId(key)));
-  }
-
   async #sweepListsOf(inboxes: readonly Inbox[]): Promise<void> {
-    const kinds = this.#spec.lists.filter((list) => list !== 'inboxes');
-    const { promising, doubtful } = this.#past.split(keysOf(kinds, inboxes));
-    this.#promising = promising;
-    for (const key of [...promising, ...doubtful]) {
+    const lists = this.#spec.lists.filter((list) => list !== 'inboxes');
+    const { promising, doubtful } = this.#past.split(keysOf(lists, inboxes));
+    this.promising = promising;
+    const keys = [...promising, ...doubtful];
+    for (const key of keys) {
       const last = await this.#deps.mirror.sweeps.lastComplete(key);
       this.#deps.onEvent({ kind: 'list-known', key, expectedItems: last?.items ?? null });
     }
     const suspects = new Set(inboxes.filter(({ suspect }) => suspect).map(({ id }) => id));
     const isSuspect = ({ inboxId }: ListKey): boolean => inboxId !== null && suspects.has(inboxId);
-    for (const key of [...promising, ...doubtful].filter(isSuspect))
-      this.#report({ key, outcome: 'skipped', ...NO_FIGURES });
+    for (const key of keys.filter(isSuspect)) this.#report({ key, outcome: 'skipped', ...NO_FIGURES });
     await this.#sweepEach(promising.filter((key) => !isSuspect(key)));
-    // If a doubtful kind stops the pass again, the rest has been read. Its first list tells how it does.
-    const byKind = Map.groupBy(
-      doubtful.filter((key) => !isSuspect(key)),
-      ({ list }) => list,
-    );
-    for (const [list, [first, ...others]] of byKind) {
+    await this.#sweepDoubtful(doubtful.filter((key) => !isSuspect(key)));
+  }
+
+  /** Sweeps the first list of each kind alone: it shows whether the kind can be read again. */
+  async #sweepDoubtful(keys: readonly ListKey[]): Promise<void> {
+    for (const [list, ofKind] of Map.groupBy(keys, (key) => key.list)) {
       this.#kinds.doubt(list);
-      if (first !== undefined) await this.#sweepEach([first]);
-      await this.#sweepEach(others);
+      await this.#sweepEach(ofKind.slice(0, 1));
+      await this.#sweepEach(ofKind.slice(1));
     }
   }
 
@@ -198,20 +170,27 @@ class PassRun {
     );
   }
 
+  /** Sweeps a list, unless it is complete already or a request for it would be of no use now. */
   async #sweep(key: ListKey): Promise<void> {
-    const { mirror, clock } = this.#deps;
-    let isAsked = false;
     try {
       if (await this.#alreadyDone(key)) {
         this.#kinds.noteRead(key.list);
         this.#report({ key, outcome: 'already', ...NO_FIGURES });
         return;
       }
-      this.#past.throwIfWaiting(key, clock.now());
+      this.#past.throwIfWaiting(key, this.#deps.clock.now());
       this.#kinds.throwIfGivenUp(key.list);
       // A run at a shut gate leaves the sweeps as they are, with the reasons why they stopped.
       await (this.#gate ??= this.#deps.client.throwIfShut());
-      isAsked = true;
+      await this.#read(key);
+    } catch (error) {
+      this.#fail(key, error);
+    }
+  }
+
+  async #read(key: ListKey): Promise<void> {
+    const { mirror, clock } = this.#deps;
+    try {
       if (this.#isWhole()) await mirror.sweeps.abandon(key, this.#pass.id, clock.now());
       this.#report(
         await sweepList(this.#deps, key, {
@@ -222,8 +201,8 @@ class PassRun {
       );
       await mirror.passes.touch(this.#pass.id, clock.now());
     } catch (error) {
-      if (isAsked && isMirrorError(error, 'ANSWER_FAILED')) this.#kinds.noteFailure(key.list);
-      this.#fail(key, error);
+      if (isMirrorError(error, 'ANSWER_FAILED')) this.#kinds.noteFailure(key.list);
+      throw error;
     }
   }
 
@@ -252,8 +231,7 @@ class PassRun {
    */
   async #alreadyDone(key: ListKey): Promise<boolean> {
     const { sweeps, suspects } = this.#deps.mirror;
-    const { acceptDeletes } = this.#spec;
-    const { kind, acceptAccount } = this.#spec;
+    const { kind, acceptDeletes, acceptAccount } = this.#spec;
     const begun = acceptAccount ? 'after' : kind === 'resync' ? 'resync' : 'any';
     if (!this.#pass.resumed || !(await sweeps.isReadBy(this.#pass.id, key, begun))) return false;
     return !acceptDeletes || (await suspects.accepted(key, this.#pass.id)).size === 0;

@@ -4,10 +4,10 @@ import { listId, type ListKey } from '../core/lists.ts';
 import { LONGEST_HINT_MS } from '../core/retry-timing.ts';
 import type { LatestSweep } from '../mirror/sweeps/reader.ts';
 
-/** A sweep that paused with one of these failed itself; others paused because the pass was stopped. */
+/** A sweep that paused with one of these errors failed itself. With any other, the pass was stopped. */
 const OWN_FAILURES = new Set<ErrorCode | null>(['ANSWER_FAILED', 'SERVICE_DOWN', 'GATE_PAUSED']);
 
-/** The newest sweeps of each list, as they are before a pass. */
+/** The newest sweeps of each list, as they were before a pass (docs/decisions/0004). */
 export class PastSweeps {
   readonly #latest: ReadonlyMap<string, readonly LatestSweep[]>;
 
@@ -17,16 +17,16 @@ export class PastSweeps {
   }
 
   /**
-   * Splits lists by what to expect of them. `doubtful`: a list of this kind has failed last time. Kinds that
-   * have stopped the pass come last; of each kind those that have failed themselves, the one that was tried
-   * longest ago first.
+   * Splits lists by their kind. `doubtful`: a list of the kind failed last time. Kinds that stopped the pass
+   * come last. Of each doubtful kind, the lists that did not fail themselves come first, then the one that was
+   * tried longest ago.
    */
   split(keys: readonly ListKey[]): { promising: ListKey[]; doubtful: ListKey[] } {
     const failed = keys
       .filter((key) => this.#hasFailed(key))
       .toSorted((a, b) => this.#triedAt(a) - this.#triedAt(b));
     const kinds = new Set(failed.map(({ list }) => list));
-    const stopping = new Set(failed.filter((key) => this.#hasStopped(key)).map(({ list }) => list));
+    const stopping = new Set(failed.filter((key) => this.#stoppedThePass(key)).map(({ list }) => list));
     const kin = keys.filter((key) => kinds.has(key.list) && !this.#hasFailed(key));
     const doubtful = [...kin, ...failed].toSorted(
       (a, b) => Number(stopping.has(a.list)) - Number(stopping.has(b.list)),
@@ -41,6 +41,7 @@ export class PastSweeps {
   throwIfWaiting(key: ListKey, now: number): void {
     const until = this.#newest(key)?.retryAt?.getTime() ?? 0;
     const wait = until - now;
+    // A longer wait is never stored: a clock was wrong.
     if (wait <= 0 || wait > LONGEST_HINT_MS) return;
     const resumeAt = new Date(until);
     throw new MirrorError(
@@ -56,7 +57,8 @@ export class PastSweeps {
     return last?.state === 'paused' && OWN_FAILURES.has(last.errorCode);
   }
 
-  #hasStopped(key: ListKey): boolean {
+  /** Of a list that has failed. */
+  #stoppedThePass(key: ListKey): boolean {
     return this.#newest(key)?.errorCode !== 'ANSWER_FAILED';
   }
 

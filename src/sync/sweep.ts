@@ -54,7 +54,7 @@ async function endAfterError(
   const why = {
     error: messageOf(error),
     code: isMirrorError(error) ? error.code : null,
-    // The other errors with such a time, such as a pause of the gate, are not about this list.
+    // Other errors can have such a time too, but a pause of the gate is not about this list.
     retryAt: isMirrorError(error, 'ANSWER_FAILED') ? (error.resumeAt ?? null) : null,
   };
   await mirror.sweeps.end(sweep.id, reach === 'list' ? 'failed' : 'paused', why, now).catch(() => undefined);

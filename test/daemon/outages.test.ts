@@ -126,7 +126,7 @@ test.each(['900', '3600', '7200'])(
   },
 );
 
-test('a list that asks to wait for an hour is asked once an hour by a daemon that restarts each minute', async () => {
+test('a list that asks to wait for an hour is asked for once an hour by a daemon that restarts each minute', async () => {
   const house = await daemonHouse(SMALL);
   const { clock, sandbox } = house;
   const { id } = nthInbox(sandbox, 0);

@@ -1,6 +1,6 @@
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 
-/** From the first request whose path `begins` accepts, each one is reset, until the script is removed. */
+/** Resets every request from the first one whose path `begins` accepts, until the script is removed. */
 export function downFrom(
   { sandbox }: { readonly sandbox: Sandbox },
   begins: (path: string) => boolean,

@@ -4,6 +4,7 @@ import { keysByInbox, listId } from '../../src/core/lists.ts';
 import { isComplete } from '../../src/sync/events.ts';
 import type { ScriptedOutcome } from '../../src/sandbox/sandbox.ts';
 import type { CallOptions } from '../../src/service/client.ts';
+import { listPath } from '../../src/service/paths.ts';
 import { TestClock } from '../support/clock.ts';
 import type { TestMirror } from '../support/mirror.ts';
 import { askedSince, count, firstInbox, reportOn } from '../support/rows.ts';
@@ -11,18 +12,18 @@ import { syncedMirror } from '../support/settle.ts';
 import { quickMirror } from '../support/template.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
-/** More inboxes than lists are read side by side. */
+/** More inboxes than a pass reads lists side by side. */
 const SIX_INBOXES = { sandbox: { conversations: [30, 30, 30, 30, 30, 30] } };
 
-/** As many as are read side by side. */
+/** As many inboxes as a pass reads lists side by side. */
 const FOUR_INBOXES = { sandbox: { conversations: [30, 30, 30, 30] } };
 
-/** As in the program: the gate waits out no longer pause. */
+/** As in the program: a pause of over 2 minutes stops a pass. */
 const PATIENT = { patienceMs: 2 * MINUTE };
 
 const ASKS_TO_WAIT: ScriptedOutcome = { status: 503, headers: { 'retry-after': '3600' } };
 
-/** An answer of another shape. */
+/** JSON of another shape than a list's. */
 const WRONG: ScriptedOutcome = { status: 200, body: '{}' };
 
 const FAILURES: [string, ScriptedOutcome][] = [
@@ -32,12 +33,13 @@ const FAILURES: [string, ScriptedOutcome][] = [
   ['a body cut short', { status: 200, body: '{"results":[{"id":"1"' }],
 ];
 
-const isAlone = { code: 'ANSWER_FAILED' };
-const isDown = { code: 'SERVICE_DOWN' };
+const FAILS_ALONE = { code: 'ANSWER_FAILED' };
+const IS_DOWN = { code: 'SERVICE_DOWN' };
 
-/** For each inbox. */
-const times = (list: string): string[] => Array.from({ length: 6 }, () => list);
+/** The list's name once for each of six inboxes. */
+const sixTimes = (list: string): string[] => Array.from({ length: 6 }, () => list);
 
+/** Answers requests whose path matches `paths` with a failure, until the script is replaced. */
 function fail(
   { sandbox }: TestMirror,
   paths: RegExp,
@@ -48,14 +50,14 @@ function fail(
 }
 
 describe('a kind of list that fails in every inbox', () => {
-  test.each(FAILURES)('with %s leaves sync all other lists', async (_, failure) => {
+  test.each(FAILURES)('with %s does not keep sync from reading all other lists', async (_, failure) => {
     const mirror = await quickMirror(SIX_INBOXES);
     fail(mirror, /\/(users|tags)\?/, failure);
     const report = await mirror.sync();
     expect(report.stopped).toBeNull();
     const broken = report.lists.filter(({ outcome }) => outcome !== 'complete');
-    expect(broken.map(({ key }) => key.list).toSorted()).toEqual([...times('tags'), ...times('users')]);
-    for (const { error } of broken) expect(error).toMatchObject(isAlone);
+    expect(broken.map(({ key }) => key.list).toSorted()).toEqual([...sixTimes('tags'), ...sixTimes('users')]);
+    for (const { error } of broken) expect(error).toMatchObject(FAILS_ALONE);
     expect(await count(mirror.database, 'conversations')).toBe(180);
     mirror.sandbox.script(undefined);
     mirror.clock.advance(HOUR);
@@ -91,7 +93,7 @@ describe('a kind of list that fails in every inbox', () => {
     await expectEqualToService(mirror);
   });
 
-  test('does not stay unread because of one inbox where it never works', async () => {
+  test('is read in all other inboxes when it fails in one inbox only', async () => {
     const mirror = await quickMirror(SIX_INBOXES);
     fail(mirror, /\/users\?/, 'reset');
     for (let hour = 0; hour < 3; hour += 1) {
@@ -124,7 +126,7 @@ describe('a request that fails costs no request for another path', () => {
 
 describe('inboxes that cannot be listed', () => {
   test.each(FAILURES)(
-    'with %s leave sync the lists of the inboxes that the mirror knows',
+    'with %s do not keep sync from reading the lists of the inboxes that the mirror knows',
     async (_, failure) => {
       const mirror = await syncedMirror(0, SIX_INBOXES);
       fail(mirror, /\/inboxes\?/, failure);
@@ -132,7 +134,7 @@ describe('inboxes that cannot be listed', () => {
       const report = await mirror.sync();
       expect(report.stopped).toBeNull();
       expect(report.lists.filter(({ outcome }) => outcome !== 'complete')).toMatchObject([
-        { key: { list: 'inboxes' }, error: isAlone },
+        { key: { list: 'inboxes' }, error: FAILS_ALONE },
       ]);
       expect(askedSince(mirror.sandbox, before).filter((path) => path.includes('/inboxes?'))).toHaveLength(4);
     },
@@ -144,7 +146,7 @@ describe('where /inboxes fails too', () => {
     ['that all fail', { '': 'reset' }],
     ['of which one asks to wait', { '': 'reset', '20117': ASKS_TO_WAIT }],
     ['that all ask to wait', { '': ASKS_TO_WAIT }],
-  ])('users %s leave sync all other lists', async (_, failures) => {
+  ])('users %s do not keep sync from reading all other lists', async (_, failures) => {
     const mirror = await syncedMirror(0, { ...SIX_INBOXES, gate: PATIENT });
     mirror.sandbox.script(({ path }) => {
       if (path.includes('/inboxes?')) return { status: 500 };
@@ -154,10 +156,10 @@ describe('where /inboxes fails too', () => {
     const report = await mirror.sync();
     expect(report.stopped).toBeNull();
     const broken = report.lists.filter((list) => !isComplete(list)).map(({ key }) => key.list);
-    expect(broken).toEqual(['inboxes', ...times('users')]);
+    expect(broken).toEqual(['inboxes', ...sixTimes('users')]);
   });
 
-  test('a list that is tried again while an inbox is asked for keeps its tries', async () => {
+  test('a list keeps its four tries while another list asks for an inbox', async () => {
     const clock = new TestClock();
     const mirror = await syncedMirror(0, {
       sandbox: FOUR_INBOXES.sandbox,
@@ -181,7 +183,7 @@ describe('where /inboxes fails too', () => {
   });
 });
 
-test('an idle mirror reads all lists but the one that fails and asks to wait', async () => {
+test('after three idle hours, a sync reads all lists but the one that fails and asks to wait', async () => {
   const mirror = await syncedMirror(0, { ...SIX_INBOXES, gate: PATIENT });
   fail(mirror, new RegExp(`/${firstInbox(mirror.sandbox).id}/tags\\?`), ASKS_TO_WAIT);
   mirror.clock.advance(3 * HOUR);
@@ -226,8 +228,7 @@ describe('hourly syncs', () => {
     const mirror = await quickMirror({ ...SIX_INBOXES, gate: PATIENT });
     const { clock, sandbox, writer } = mirror;
     const healthy = keysByInbox([...sandbox.world.inboxes.values()]).filter(
-      ({ list, inboxId }) =>
-        !paths.test(inboxId === null ? '/v1/inboxes?' : `/v1/inboxes/${inboxId}/${list}?`),
+      (key) => !paths.test(`/v1${listPath(key)}?`),
     );
     fail(mirror, paths, failure);
     for (let hour = 1; hour <= 10; hour += 1) {
@@ -260,7 +261,7 @@ test('a sync while the gate is paused sends nothing and leaves all sweeps as the
 });
 
 describe('lists that ask to wait for an hour', () => {
-  const isAsked = ({ sandbox }: TestMirror, from: number): number =>
+  const requestsForUsers = ({ sandbox }: TestMirror, from: number): number =>
     askedSince(sandbox, from).filter((path) => path.includes('/users?')).length;
 
   test('are asked for once an hour, however often sync runs, and the others each time', async () => {
@@ -271,17 +272,17 @@ describe('lists that ask to wait for an hour', () => {
       mirror.clock.advance(5 * MINUTE);
       const before = mirror.sandbox.arrivals.length;
       const report = await mirror.sync();
-      expect(isAsked(mirror, before)).toBe(0);
+      expect(requestsForUsers(mirror, before)).toBe(0);
       expect(mirror.sandbox.arrivals.length - before).toBe(9);
       expect(reportOn(report, 'users', firstInbox(mirror.sandbox).id).error).toMatchObject({
-        ...isAlone,
+        ...FAILS_ALONE,
         message: expect.stringContaining(`(for ${60 - minutes} min) with this list, so nothing was sent`),
       });
     }
     mirror.clock.advance(6 * MINUTE);
     const before = mirror.sandbox.arrivals.length;
     await mirror.sync();
-    expect(isAsked(mirror, before), 'the first tells how the kind does').toBe(1);
+    expect(requestsForUsers(mirror, before), 'the first list shows whether users can be read').toBe(1);
   });
 
   test('are asked for once a person resets the gate', async () => {
@@ -291,11 +292,11 @@ describe('lists that ask to wait for an hour', () => {
     await mirror.writer.ledger.openGate();
     const before = mirror.sandbox.arrivals.length;
     await mirror.sync();
-    expect(isAsked(mirror, before)).toBe(1);
+    expect(requestsForUsers(mirror, before)).toBe(1);
   });
 
   test.each([-25, -1, 1, 25])(
-    'are not asked for sooner or later if the clock is set by %i h',
+    'are asked for after the same hour if the clock is set by %i h',
     async (hours) => {
       const mirror = await quickMirror({ ...FOUR_INBOXES, gate: PATIENT });
       fail(mirror, /\/users\?/, ASKS_TO_WAIT);
@@ -308,7 +309,7 @@ describe('lists that ask to wait for an hour', () => {
         mirror.clock.advance(minutes * MINUTE);
         const before = mirror.sandbox.arrivals.length;
         await mirror.sync();
-        expect(isAsked(mirror, before)).toBe(requests);
+        expect(requestsForUsers(mirror, before)).toBe(requests);
       }
     },
   );
@@ -327,7 +328,7 @@ describe('a resync of which one list fails alone', () => {
     expect(askedSince(mirror.sandbox, before)).toHaveLength(6);
   });
 
-  test('ends if a second try reads nothing', async () => {
+  test('ends when a later run reads no page, so that the next resync reads all lists', async () => {
     const mirror = await syncedMirror(0, SIX_INBOXES);
     fail(mirror, /\/tags\?/, { status: 500 });
     await mirror.sync({ kind: 'resync' });
@@ -361,19 +362,19 @@ describe('an outage', () => {
     const mirror = await syncedMirror(0, SIX_INBOXES);
     mirror.sandbox.script(() => 'reset');
     const before = mirror.sandbox.arrivals.length;
-    expect((await mirror.sync()).stopped).toMatchObject(isDown);
+    expect((await mirror.sync()).stopped).toMatchObject(IS_DOWN);
     expect(mirror.sandbox.arrivals.length - before).toBe(5);
   });
 
-  test('that begins when the inboxes are read costs each list four requests, and two others', async () => {
+  test('that begins after the list of inboxes is read costs each list four requests, and two more in all', async () => {
     const mirror = await syncedMirror(0, SIX_INBOXES);
     const before = mirror.sandbox.arrivals.length;
     mirror.sandbox.script(() => (mirror.sandbox.arrivals.length > before + 1 ? 'reset' : undefined));
-    expect((await mirror.sync()).stopped).toMatchObject(isDown);
+    expect((await mirror.sync()).stopped).toMatchObject(IS_DOWN);
     const first = mirror.sandbox.arrivals.length;
     expect(first - before).toBeLessThanOrEqual(1 + 4 * 4 + 2);
     mirror.clock.advance(HOUR);
-    expect((await mirror.sync()).stopped).toMatchObject(isDown);
+    expect((await mirror.sync()).stopped).toMatchObject(IS_DOWN);
     expect(mirror.sandbox.arrivals.length - first).toBe(1);
   });
 });

@@ -50,7 +50,7 @@ function printReport({ stdout, stderr }: Streams, report: PassReport, words: Wor
   for (const failure of failuresOf(lists, inboxName)) printFailure(stderr, failure);
   const complete = lists.filter(isComplete).length;
   const summary = `${complete} of ${plural(lists.length, 'list')} complete: ${cost}`;
-  // A resync of which lists fail alone.
+  // A resync that has reached its end stays open if only single lists failed.
   const rest = report.isOpen === true ? ' Run the same command again later: it reads what is missing.' : '';
   if (stopped === null) printLine(stderr, wrapped(stderr, `${summary}${rest}`));
   else printStop(stderr, report, words);

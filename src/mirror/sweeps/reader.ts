@@ -20,7 +20,7 @@ export interface LatestSweep extends ListKey {
   readonly finishedAt: Date | null;
   readonly error: string | null;
   readonly errorCode: ErrorCode | null;
-  /** The service has asked for no request before this time. */
+  /** The service asked for no request before this time; null: it did not ask. */
   readonly retryAt: Date | null;
 }
 

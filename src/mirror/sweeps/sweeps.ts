@@ -60,10 +60,11 @@ export function sinceComplete(nth: number): string {
       ORDER BY id DESC LIMIT 1 OFFSET ${nth - 1}), 0)`;
 }
 
-/** Why a sweep stopped. `retryAt`: before this time the service has asked for no request. */
+/** Why a sweep stopped. */
 interface SweepError {
   readonly error: string;
   readonly code: ErrorCode | null;
+  /** The service asked for no request before this time. Default: it did not ask. */
   readonly retryAt?: Date | null;
 }
 

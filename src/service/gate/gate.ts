@@ -1,4 +1,4 @@
-import { isMirrorError } from '../../core/errors.ts';
+import { isMirrorError, type MirrorError } from '../../core/errors.ts';
 import { judgePause, PATIENCE_MS } from '../../core/gate-state.ts';
 import { duration } from '../../core/humanize.ts';
 import {
@@ -10,13 +10,17 @@ import {
 } from '../../core/retry-timing.ts';
 import { readErrorMessage } from '../envelope.ts';
 import { type Answer, serviceTime } from '../http.ts';
-import { type Attempt, attempt, type Failure, type Reading, throwIfHopeless, wasServed } from './attempt.ts';
+import { type Attempt, attempt, type Failure, throwIfHopeless, wasServed } from './attempt.ts';
+import type { Call, CallOutcome, Exchange, FailedCall, LastFailure } from './calls.ts';
 import { clockDoubt, foreignCause, gaveUp } from './errors.ts';
 import type { GateEvent, RequestEnd } from './events.ts';
-import { isScheduled, type Slot, type SlotRequest, Turnstile, type TurnstileOptions } from './turnstile.ts';
+import { isScheduled, type Slot, Turnstile, type TurnstileOptions } from './turnstile.ts';
 
 /** At most this many requests are sent for one call, the retries included. */
 const TRIES = 4;
+
+/** The errors of a request elsewhere that was not answered either, or could not be sent. */
+const NO_PROOF = ['SERVICE_DOWN', 'ANSWER_FAILED', 'GATE_PAUSED', 'BUDGET_SPENT'] as const;
 
 export interface GateOptions extends TurnstileOptions {
   /** Called once for each event that makes the gate wait, close or open. */
@@ -25,32 +29,6 @@ export interface GateOptions extends TurnstileOptions {
   readonly onEnded?: (ended: RequestEnd) => void;
   /** Returns a number from 0 to 1, for jitter. Default: `Math.random`. */
   readonly random?: () => number;
-}
-
-/** One call of the client, which may cost several requests. */
-export interface Call extends SlotRequest {
-  /** At most this many requests for the call, the retries included. A check uses 1. */
-  readonly tries?: number | undefined;
-}
-
-/** An answer for the caller, with the ledger id of its request and the number of requests sent for it. */
-export type CallOutcome<Result> = {
-  readonly requestId: number;
-  readonly attempts: number;
-  readonly answer: Answer;
-} & ({ readonly ok: true; readonly result: Result } | { readonly ok: false });
-
-/** Sends one request; `read` reads a 2xx and throws `BrokenBody` if the answer is worth a retry. */
-export interface Exchange<Result> {
-  readonly send: () => Promise<Answer>;
-  readonly read: (answer: Answer) => Reading<Result>;
-  /** A 403 refuses the key, or only this list; for a list the gate stays open. Default: `key`. */
-  readonly forbids?: 'key' | 'list';
-  /**
-   * Sends one request for another path: its answer tells a path that fails alone from an outage. It is sent
-   * after four failures, and for scheduled work only before the gate is shut.
-   */
-  readonly elsewhere?: (() => Promise<unknown>) | undefined;
 }
 
 /** The only way out to the service: spacing, day budget, back-off, breaker (docs/decisions/0011). */
@@ -62,7 +40,7 @@ export interface Gate {
    * @throws the signal's reason, or any other error of `exchange.read`
    */
   request<Result>(call: Call, exchange: Exchange<Result>): Promise<CallOutcome<Result>>;
-  /** @throws MirrorError `KEY_REFUSED` or `GATE_PAUSED` if no request can leave within minutes */
+  /** @throws MirrorError `KEY_REFUSED`, or `GATE_PAUSED` if the gate would not wait out its pause */
   throwIfShut(): Promise<void>;
 }
 
@@ -78,8 +56,8 @@ class LedgerGate implements Gate {
   #lastGoodAt = Number.NEGATIVE_INFINITY;
   /** Since that answer a call has failed with all its tries: a retry within seconds would not help. */
   #isDown = false;
-  /** The calls that ask elsewhere now: whether the service is down is open until they are answered. */
-  #searches = 0;
+  /** The number of calls that ask elsewhere now. Until they end, it is open whether the service is down. */
+  #askingElsewhere = 0;
   #hasDoubtedClock = false;
   /** The end of the pause that was reported last, epoch ms. */
   #reportedPause = 0;
@@ -123,37 +101,21 @@ class LedgerGate implements Gate {
    * pause, for this request as for every other.
    * @throws MirrorError if the call may not be retried
    */
-  async #waitForRetry(
-    call: Call,
-    ended: Failure,
-    { requestId, attempts, failedSince, elsewhere }: FailedCall,
-  ): Promise<void> {
+  async #waitForRetry(call: Call, ended: Failure, failed: FailedCall): Promise<void> {
     const { entry, signal, tries = TRIES } = call;
     const { clock, onEvent, patienceMs = PATIENCE_MS } = this.#options;
     const { kind, cause } = ended;
+    const { attempts } = failed;
+    const throttled = kind === 'throttled';
     const alone = kind === 'throttled' && ended.alone === true;
     if (kind === 'throttled' && !alone) await this.#turnstile.meetPause(clock.now(), ended.answer.status);
     // 429s count as tries: a request must not be repeated for ever while others are answered.
     const now = clock.now();
     const hint = kind === 'failed' || alone ? retryAfter(ended.answer.retryAfter, now) : null;
     const asked = hint === null ? 0 : Math.min(hint, LONGEST_HINT_MS);
-    const throttled = kind === 'throttled';
     const most = this.#isDown && !throttled ? 1 : tries;
-    if (attempts >= most || asked > patienceMs || alone) {
-      const resumeAt = asked > 0 ? new Date(now + asked) : undefined;
-      // A call with fewer tries is a check, whose caller knows what its failure means. Scheduled work reads
-      // another list next, unless the failure would shut the gate.
-      const shuts = asked > patienceMs && tries === TRIES;
-      if (!throttled && (shuts || (attempts === TRIES && !isScheduled(call))))
-        await this.#askElsewhere(failedSince, elsewhere);
-      // Where other answers contradict an outage, `#hold` leaves the gate open.
-      const everything =
-        !alone &&
-        failedSince > this.#lastGoodAt &&
-        (resumeAt === undefined || (await this.#hold(requestId, cause, asked)));
-      this.#isDown ||= everything && !throttled && this.#searches === 0;
-      throw gaveUp(entry, { tries: attempts, cause, everything, throttled, resumeAt, now });
-    }
+    if (attempts >= most || asked > patienceMs || alone)
+      throw await this.#giveUp(call, failed, { cause, throttled, alone, asked, now });
     if (throttled) return;
     const waitMs = Math.max(asked, pauseAfterFailure(attempts, this.#random()));
     const { list, inboxId } = entry;
@@ -163,18 +125,47 @@ class LedgerGate implements Gate {
   }
 
   /**
-   * Lets an answer to another request show that the service is up. In an outage it asks once.
-   * @throws MirrorError `KEY_REFUSED`
+   * Decides whether a call that is not retried has failed alone or in an outage, and shuts the gate if it is
+   * an outage that asks to wait.
+   * @returns the error for the caller
+   */
+  async #giveUp(
+    call: Call,
+    { requestId, attempts, failedSince, elsewhere }: FailedCall,
+    { cause, throttled, alone, asked, now }: LastFailure,
+  ): Promise<MirrorError> {
+    const { patienceMs = PATIENCE_MS } = this.#options;
+    const { entry, tries = TRIES } = call;
+    const resumeAt = asked > 0 ? new Date(now + asked) : undefined;
+    // A call with fewer tries is a check, whose caller knows what its failure means. Scheduled work reads
+    // another list next, unless the failure would shut the gate.
+    const shuts = asked > patienceMs && tries === TRIES;
+    if (!throttled && (shuts || (attempts === TRIES && !isScheduled(call))))
+      await this.#askElsewhere(failedSince, elsewhere);
+    // Where other answers contradict an outage, `#hold` leaves the gate open.
+    const everything =
+      !alone &&
+      failedSince > this.#lastGoodAt &&
+      (resumeAt === undefined || (await this.#hold(requestId, cause, asked)));
+    this.#isDown ||= everything && !throttled && this.#askingElsewhere === 0;
+    return gaveUp(entry, { tries: attempts, cause, everything, throttled, resumeAt, now });
+  }
+
+  /**
+   * Lets an answer to another request show that the service is up. Sends nothing if an outage is known, or if
+   * another answer has shown it already.
+   * @param failedSince monotonic ms
+   * @throws MirrorError `KEY_REFUSED`, or the signal's reason
    */
   async #askElsewhere(failedSince: number, elsewhere: FailedCall['elsewhere']): Promise<void> {
     if (elsewhere === undefined || this.#isDown || failedSince <= this.#lastGoodAt) return;
-    this.#searches += 1;
+    this.#askingElsewhere += 1;
     try {
       await elsewhere();
     } catch (error) {
-      if (!isMirrorError(error, ...NO_ANSWER)) throw error;
+      if (!isMirrorError(error, ...NO_PROOF)) throw error;
     } finally {
-      this.#searches -= 1;
+      this.#askingElsewhere -= 1;
     }
   }
 
@@ -270,16 +261,4 @@ class LedgerGate implements Gate {
     this.#reportedPause = event.until.getTime();
     this.#options.onEvent?.(event);
   }
-}
-
-/** The other request was not answered either, or could not be sent. The first failure is reported. */
-const NO_ANSWER = ['SERVICE_DOWN', 'ANSWER_FAILED', 'GATE_PAUSED', 'BUDGET_SPENT'] as const;
-
-/** A call whose last request has failed. */
-interface FailedCall {
-  readonly requestId: number;
-  readonly attempts: number;
-  /** Monotonic ms. */
-  readonly failedSince: number;
-  readonly elsewhere: Exchange<unknown>['elsewhere'];
 }

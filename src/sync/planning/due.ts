@@ -111,8 +111,8 @@ const SHARE = 1 / 4;
 const LONGEST_MS = 7 * DAY;
 
 /**
- * Until when a list rests because its newest walk has failed (docs/decisions/0002), or because the service
- * has asked to wait; null if it does not. A list of conversations that was never complete, or that no slot
+ * Until when a list rests because its newest walk failed (docs/decisions/0002), or because the service asked
+ * to wait with it (0004); null if it does not rest. A list of conversations that was never complete, or that no slot
  * limits, rests longer after each failure.
  * @param readsPages lists of conversations are due without a slot
  */

@@ -55,7 +55,7 @@ export interface Testimony {
 /**
  * Asks for each suspect of a sweep and writes the answers. Of a batch, one that is still there is enough.
  *
- * A 404 counts only between two proofs that the service returns rows by their id (docs/decisions/0010). An
+ * A 404 counts only between two proofs that the service returns rows by their id (docs/decisions/0025). An
  * outage that begins or ends outside of a part's questions therefore condemns no row.
  * @throws MirrorError
  */

@@ -6,7 +6,7 @@ import { condemn, isIndependent, judgeSuspects } from './judging.ts';
 import { askUnlisted } from './unlisted.ts';
 
 /**
- * Closes a sweep's walk and decides on its suspects (docs/decisions/0010):
+ * Closes a sweep's walk and decides on its suspects (docs/decisions/0010 and 0025):
  *
  * - a conversation is gone if the service, asked for its id, does not know it, although it returns others;
  * - an inbox is gone if two independent sweeps lack it and the service does not know its id;

@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest';
-import { HOUR, MINUTE } from '../../src/core/clock.ts';
+import { describe, expect, test } from 'vitest';
+import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
+import { openMirror } from '../../src/mirror/mirror.ts';
 import { daemonHouse, intoOutage, type TestHouse } from '../support/daemon.ts';
 import { KEY } from '../support/mirror.ts';
 import { firstIds, nthInbox, removeConversations } from '../support/rows.ts';
@@ -140,6 +141,51 @@ test('a list that asks to wait for an hour is asked for once an hour by a daemon
     await daemon.stop();
   }
   expect(sandbox.arrivals.filter(({ path }) => isBroken(path)).length).toBeLessThanOrEqual(3);
+});
+
+describe('a list that asks to wait', () => {
+  const DAILY = { inboxes: '0 3 * * *', users: '0 3 * * *', tags: '0 3 * * *', conversations: '0 3 * * *' };
+
+  test.each([10, 600, 3600])(
+    '%i s is read after that, although no slot comes before tomorrow',
+    async (wait) => {
+      const house = await daemonHouse({ ...SMALL, schedules: DAILY });
+      const { clock, sandbox } = house;
+      const { id } = nthInbox(sandbox, 0);
+      await house.start();
+      // To the second slot.
+      await clock.sleep(2 * DAY + 3 * HOUR - (clock.now() % DAY));
+      const from = sandbox.arrivals.length;
+      sandbox.script(({ path }) =>
+        path.includes(`/${id}/users?`)
+          ? { status: 503, headers: { 'retry-after': String(wait) } }
+          : undefined,
+      );
+      await clock.sleep(90 * MINUTE);
+      sandbox.script(undefined);
+      await clock.sleep(90 * MINUTE);
+      const answers = sandbox.arrivals.slice(from).filter(({ path }) => path.includes(`/${id}/users?`));
+      expect(answers.map(({ status }) => status).slice(-2)).toEqual([503, 200]);
+    },
+  );
+
+  test('a day is read within minutes if a person ends the wait, although a daemon runs', async () => {
+    const house = await daemonHouse(SMALL);
+    const { clock, sandbox, database } = house;
+    const { id } = nthInbox(sandbox, 0);
+    await house.start();
+    await clock.sleep(HOUR);
+    const isBroken = (path: string): boolean => path.includes(`/${id}/conversations?`);
+    sandbox.script(({ path }) =>
+      isBroken(path) ? { status: 503, headers: { 'retry-after': '86400' } } : undefined,
+    );
+    await clock.sleep(HOUR);
+    sandbox.script(undefined);
+    const from = sandbox.arrivals.length;
+    expect(await openMirror(database).ledger.openGate()).toBe(1);
+    await clock.sleep(5 * MINUTE);
+    expect(sandbox.arrivals.slice(from).filter(({ path }) => isBroken(path))).not.toEqual([]);
+  });
 });
 
 test.each(['3600', '86400'])(

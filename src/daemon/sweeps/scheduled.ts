@@ -166,7 +166,7 @@ export class ScheduledSweeps {
       now: at,
     });
     const now = clock.monotonic();
-    this.#queue = due.filter(({ key }) => !this.#cooldowns.has(key, now));
+    this.#queue = due.filter(({ key, waits }) => !waits && !this.#cooldowns.has(key, now));
     const wornFilling = ({ first, worn }: DueList): boolean => first && worn;
     this.#wornFillings = [...this.#queue, ...this.#running.lists()].filter(wornFilling).length;
     // A list that failed may be broken by itself: it would hide that the service answers others.
@@ -175,6 +175,7 @@ export class ScheduledSweeps {
       if (this.#queue.length === 0) this.#queue = await this.#testList();
     }
     // While nothing is due, only a slot, trouble, or the end of a sweep or order changes that; each replans.
+    // A list that waits because the service asked to is due all the same.
     const isIdle = due.length === 0 && !mustTest;
     // A list without bookmarks becomes due by its age.
     const waits = isIdle && this.#pages === null;
@@ -199,7 +200,7 @@ export class ScheduledSweeps {
     const inboxes = await this.#deps.mirror.inboxes();
     const key = this.#cooldowns.leastBlamed(inboxes).find((list) => !this.#isBusy(list));
     if (key === undefined) return [];
-    return [{ key, requests: 1, first: false, spent: 0, small: true, worn: false }];
+    return [{ key, requests: 1, first: false, spent: 0, small: true, worn: false, waits: false }];
   }
 
   async #sweep({ key, ...list }: DueList, stop: AbortController): Promise<void> {
@@ -245,13 +246,15 @@ export class ScheduledSweeps {
     const pauseEnds = refusedUntil(error, clock);
     this.giveWay(key, error);
     if (isListFault || isMirrorError(error, 'SERVICE_DOWN')) {
-      const leastMs = (error.resumeAt?.getTime() ?? 0) - clock.now();
+      const askedMs = (error.resumeAt?.getTime() ?? 0) - clock.now();
       const now = pauseEnds ?? clock.monotonic();
+      // The sweep has stored for how long the service asks to wait with this list, and a person may end that.
+      const leastMs = isListFault ? 0 : askedMs;
       const lasts = this.#cooldowns.begin(key, { now, inOutage: !isListFault, leastMs });
       if (isListFault)
         log.warn(
           { list: listId(key), cause: error.message },
-          `a list cannot be read; retrying in ${duration(lasts)}`,
+          `a list cannot be read; retrying in ${duration(Math.max(lasts, askedMs))}`,
         );
     }
     // A bug or a refusing database that this list meets rests it, however often its slots come.

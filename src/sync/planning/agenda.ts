@@ -46,6 +46,8 @@ export interface DueList {
   /** See `PlaceClaim`. */
   readonly small: boolean;
   readonly worn: boolean;
+  /** The service has asked to wait with it: its sweep must not begin yet. */
+  readonly waits: boolean;
 }
 
 /**
@@ -59,7 +61,7 @@ export async function readAgenda(
   const dueSince = new Map((await mirror.schedules.all()).map(({ list, dueSince: since }) => [list, since]));
   const sweeps = await mirror.sweeps.latest();
   const readings = readsPages ? await mirror.bookmarks.oldestReadings() : null;
-  const candidates: (Candidate & { readonly spent: number; readonly turns: number })[] = [];
+  const candidates: (Candidate & Pick<DueList, 'spent' | 'waits'> & { readonly turns: number })[] = [];
   for (const key of await sweepableLists(mirror)) {
     const latest = sweeps.get(listId(key)) ?? [];
     const slot = dueSince.get(key.list) ?? null;
@@ -69,11 +71,14 @@ export async function readAgenda(
         : sinceByPages(key, latest, { slot, readings, now });
     const failed = await mirror.sweeps.failedWalks(key, latest);
     const rest = restsUntil(key, latest, failed, { budget, readsPages });
-    if (isBusy(key) || !isDue(latest, since, rest, now)) continue;
+    const rests = rest !== null && rest.getTime() > now;
+    const waits = rests && openAndComplete(latest).open !== undefined;
+    if (isBusy(key) || !isDue(latest, since) || (rests && !waits)) continue;
     const spent = spentOn(latest, failed);
     candidates.push({
       ...(await candidateOf(mirror, key, latest, budget, now)),
       spent,
+      waits,
       turns: turnsOf(spent, budget),
     });
   }
@@ -84,6 +89,7 @@ export async function readAgenda(
     spent: candidate.spent,
     small: isSmall(candidate, budget),
     worn: candidate.turns > 0,
+    waits: candidate.waits,
   }));
 }
 

@@ -78,17 +78,9 @@ function lastSlot(cron: Cron, first: number, now: number): Date {
   return new Date(slot);
 }
 
-/**
- * A list is due if no sweep of it has ended, complete or failed, since its last slot, and it does not rest.
- * @param restsTill see {@link restsUntil}
- */
-export function isDue(
-  latest: readonly LatestSweep[],
-  dueSince: Date | null,
-  restsTill: Date | null,
-  now: number,
-): boolean {
-  if (dueSince === null || (restsTill !== null && restsTill.getTime() > now)) return false;
+/** A list is due if no sweep of it has ended, complete or failed, since its last slot. */
+export function isDue(latest: readonly LatestSweep[], dueSince: Date | null): boolean {
+  if (dueSince === null) return false;
   return !latest.some(
     ({ state, finishedAt }) =>
       (state === 'complete' || state === 'failed') && finishedAt !== null && finishedAt >= dueSince,

@@ -42,7 +42,7 @@ export async function readWaiting(
   const isBusy = (key: ListKey): boolean => busy.has(listId(key));
   const due = await readAgenda({ ...mirror, sweeps }, { budget, readsPages, isBusy, now });
   const waiting: DueList[] = [];
-  for (const list of due) (mayBegin(list, swept) ? swept : waiting).push(list);
+  for (const list of due.filter(({ waits }) => !waits)) (mayBegin(list, swept) ? swept : waiting).push(list);
   if (waiting.length === 0) return null;
   const requests = waiting.reduce((sum, list) => sum + list.requests, 0);
   return { lists: waiting.length, requests, until: await firstEnd(mirror, budget, swept, now) };
@@ -65,6 +65,7 @@ async function runningSweeps(mirror: AgendaMirror, budget: Budget): Promise<DueL
       spent,
       small: isSmall({ key, ageHours, cost }, budget),
       worn: turnsOf(spent, budget) > 0,
+      waits: false,
     });
   }
   return running;

@@ -4,7 +4,7 @@ import type { Reason } from '../core/ledger.ts';
 import { type Item, type ListKey, type ListName, SEARCHED_BY } from '../core/lists.ts';
 import { Address, type AddressOptions } from './address.ts';
 import { type ListAnswer, type PageRequest, readBody, readList, readObject } from './envelope.ts';
-import type { CallOutcome } from './gate/calls.ts';
+import type { Call, CallOutcome } from './gate/calls.ts';
 import type { Gate } from './gate/gate.ts';
 import { type Answer, type Http, serviceTime } from './http.ts';
 import { inboxPath, KEY_PATH, listPath } from './paths.ts';
@@ -38,13 +38,11 @@ export interface Ping {
 }
 
 /** Why a request is sent, and the signal that cancels it while it waits at the gate. */
-export interface CallOptions {
+export interface CallOptions extends Pick<Call, 'tries' | 'isProbe'> {
   readonly reason: Reason;
   /** True if scheduled work needs the request. Default: true only if the reason is `schedule` or `page`. */
   readonly scheduled?: boolean;
   readonly signal?: AbortSignal | undefined;
-  /** See `Call.tries`. */
-  readonly tries?: number | undefined;
   /** The id of an inbox to request if the list of inboxes fails (see `Exchange.elsewhere`). */
   readonly knownInbox?: string | undefined;
 }
@@ -247,7 +245,7 @@ class HttpClient implements Client {
     parse: (body: unknown) => { result: Result; items: number },
   ): Promise<CallOutcome<Result>> {
     const { http, gate } = this.#options;
-    const once = { reason, signal, ...others, tries: 1 };
+    const once = { reason, signal, ...others, tries: 1, isProbe: true };
     return await gate.request(
       { entry: { method: 'GET', path, list, inboxId, reason }, signal, ...others },
       {

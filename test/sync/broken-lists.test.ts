@@ -357,6 +357,35 @@ test.each([200, 403])(
   20_000,
 );
 
+describe('the list of inboxes', () => {
+  test.each(['with cold', 'with warm'])(
+    'that asks to wait for a day, as all users do, leaves sync the rest, %s connections',
+    async (which) => {
+      const mirror = await syncedMirror(0, { ...SIX_INBOXES, gate: PATIENT });
+      const day: ScriptedOutcome = { status: 503, headers: { 'retry-after': '86400' } };
+      fail(mirror, /\/(inboxes|users)\?/, day);
+      if (which === 'with warm') await mirror.sync({ lists: ['conversations'] });
+      const { stopped, lists } = await mirror.sync({ lists: ['users', 'tags', 'conversations'] });
+      expect(stopped).toBeNull();
+      expect(lists.filter(isComplete).map(({ key }) => key.list)).not.toContain('users');
+      expect(lists.filter(isComplete)).toHaveLength(12);
+    },
+  );
+
+  test('that is wrong while another list fails shows that the service is up: that list pauses', async () => {
+    const mirror = await syncedMirror(0, { sandbox: { conversations: [100] }, pageSize: 10, gate: PATIENT });
+    let pages = 0;
+    fail(mirror, /\/inboxes\?|\/conversations\?/, (path) => {
+      if (path.includes('/inboxes?')) return WRONG;
+      pages += 1;
+      return pages > 5 ? { status: 500 } : undefined;
+    });
+    const { lists } = await mirror.sync({ lists: ['conversations'] });
+    expect(lists).toMatchObject([{ outcome: 'paused', error: FAILS_ALONE }]);
+    expect(lists[0]?.error).toMatchObject({ message: expect.stringContaining('HTTP 500') as string });
+  });
+});
+
 describe('an outage', () => {
   test('that begins with a pass stops it after five requests', async () => {
     const mirror = await syncedMirror(0, SIX_INBOXES);

@@ -6,6 +6,8 @@ import type { SlotRequest } from './turnstile.ts';
 export interface Call extends SlotRequest {
   /** At most this many requests for the call, the retries included. A check uses 1. */
   readonly tries?: number | undefined;
+  /** It only shows whether the service is up (`Exchange.elsewhere`): if it asks to wait, no gate is shut. */
+  readonly isProbe?: boolean;
 }
 
 /** An answer for the caller, with the ledger id of its request and the number of requests sent for it. */

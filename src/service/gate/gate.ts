@@ -19,8 +19,11 @@ import { isScheduled, type Slot, Turnstile, type TurnstileOptions } from './turn
 /** At most this many requests are sent for one call, the retries included. */
 const TRIES = 4;
 
-/** The errors of a request elsewhere that was not answered either, or could not be sent. */
-const NO_PROOF = ['SERVICE_DOWN', 'ANSWER_FAILED', 'GATE_PAUSED', 'BUDGET_SPENT'] as const;
+/**
+ * The errors of a request elsewhere that are not about the caller's path: it was not answered either, could not
+ * be sent, or was answered wrongly, which shows that the service is up.
+ */
+const OF_ELSEWHERE = ['SERVICE_DOWN', 'ANSWER_FAILED', 'GATE_PAUSED', 'BUDGET_SPENT', 'BAD_ANSWER'] as const;
 
 export interface GateOptions extends TurnstileOptions {
   /** Called once for each event that makes the gate wait, close or open. */
@@ -135,18 +138,19 @@ class LedgerGate implements Gate {
     { cause, throttled, alone, asked, now }: LastFailure,
   ): Promise<MirrorError> {
     const { patienceMs = PATIENCE_MS } = this.#options;
-    const { entry, tries = TRIES } = call;
-    const resumeAt = asked > 0 ? new Date(now + asked) : undefined;
+    const { entry, tries = TRIES, isProbe = false } = call;
     // A call with fewer tries is a check, whose caller knows what its failure means. Scheduled work reads
     // another list next, unless the failure would shut the gate.
     const shuts = asked > patienceMs && tries === TRIES;
-    if (!throttled && (shuts || (attempts === TRIES && !isScheduled(call))))
-      await this.#askElsewhere(failedSince, elsewhere);
+    const asks = !throttled && (shuts || (attempts === TRIES && !isScheduled(call)));
+    const longest = Math.max(asked, asks ? await this.#askElsewhere(failedSince, elsewhere) : 0);
     // Where other answers contradict an outage, `#hold` leaves the gate open.
     const everything =
       !alone &&
       failedSince > this.#lastGoodAt &&
-      (resumeAt === undefined || (await this.#hold(requestId, cause, asked)));
+      (longest === 0 || isProbe || (await this.#hold(requestId, cause, longest)));
+    const waitMs = everything ? longest : asked;
+    const resumeAt = waitMs > 0 ? new Date(now + waitMs) : undefined;
     this.#isDown ||= everything && !throttled && this.#askingElsewhere === 0;
     return gaveUp(entry, { tries: attempts, cause, everything, throttled, resumeAt, now });
   }
@@ -155,15 +159,19 @@ class LedgerGate implements Gate {
    * Lets an answer to another request show that the service is up. Sends nothing if an outage is known, or if
    * another answer has shown it already.
    * @param failedSince monotonic ms
+   * @returns for how long a failed answer to the other request asks to wait (ms); 0: it does not ask
    * @throws MirrorError `KEY_REFUSED`, or the signal's reason
    */
-  async #askElsewhere(failedSince: number, elsewhere: FailedCall['elsewhere']): Promise<void> {
-    if (elsewhere === undefined || this.#isDown || failedSince <= this.#lastGoodAt) return;
+  async #askElsewhere(failedSince: number, elsewhere: FailedCall['elsewhere']): Promise<number> {
+    if (elsewhere === undefined || this.#isDown || failedSince <= this.#lastGoodAt) return 0;
     this.#askingElsewhere += 1;
     try {
       await elsewhere();
+      return 0;
     } catch (error) {
-      if (!isMirrorError(error, ...NO_PROOF)) throw error;
+      if (!isMirrorError(error, ...OF_ELSEWHERE)) throw error;
+      if (!isMirrorError(error, 'SERVICE_DOWN', 'ANSWER_FAILED')) return 0;
+      return Math.max(0, (error.resumeAt?.getTime() ?? 0) - this.#options.clock.now());
     } finally {
       this.#askingElsewhere -= 1;
     }

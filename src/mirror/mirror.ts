@@ -15,6 +15,7 @@ import { ensureMirrorId, readMirrorId } from './settings/identity.ts';
 import { DatabaseLedger } from './gate/ledger.ts';
 import { type LoopState, readLoopState } from './gate/loop-state.ts';
 import { type Outage, writeOutage } from './gate/outage.ts';
+import { type Failing, readFailing } from './gate/failing.ts';
 import { readWait, type Wait } from './gate/wait.ts';
 import { type ActivitySpan, readActivity } from './history/activity.ts';
 import { beginEpoch } from './history/epochs.ts';
@@ -117,6 +118,8 @@ export interface Mirror {
   status(now: number): Promise<MirrorStatus>;
   /** The state that the daemon's loop reads every second: gate, outage, other account, orders. */
   loopState(): Promise<LoopState>;
+  /** The lists that the service does not answer, as the ledger has it. */
+  failing(): Promise<Failing>;
   /** Why a manual request could not leave at `now`, and until when; null if it could. */
   readWait(budget: Pick<Budget, 'perDay'>, now: number): Promise<Wait | null>;
   /** The lease's holder, which may be dead; null if the lease is free. */
@@ -225,6 +228,7 @@ export function openMirror(database: Database): Mirror {
     account: () => readAccount(database),
     status: (now) => readStatus(database, now),
     loopState: () => readLoopState(database),
+    failing: () => readFailing(database),
     readWait: (budget, now) => readWait(database, budget, now),
     leaseHolder: () => readLease(database),
     acquireLease: (claimant) => acquireLease(database, claimant),

@@ -1,3 +1,4 @@
+import { HOUR } from '../core/clock.ts';
 import { isMirrorError, MirrorError } from '../core/errors.ts';
 import type { Reason } from '../core/ledger.ts';
 import { INBOXES, keysOf, listId, type ListKey } from '../core/lists.ts';
@@ -11,7 +12,6 @@ import { Kinds } from './kinds.ts';
 import { PastSweeps } from './past.ts';
 import { PLACES } from './planning/planner.ts';
 import { asRecord } from './record.ts';
-import { type Run, staysOpen } from './stays-open.ts';
 import { reachIn, sweepList } from './sweep.ts';
 
 /** How a pass ended. `stopped` is the error that ended it early, null if it ran to its end. */
@@ -35,37 +35,47 @@ export async function runPass(deps: SweepDeps, spec: PassSpec, places = PLACES):
   await mirror.ledger.followClock(await clock.ledgerTime());
   const pass = await mirror.passes.begin(spec, clock.now());
   onEvent({ kind: 'pass-begun', resumedFrom: pass.resumed ? pass.startedAt : null });
-  const past = new PastSweeps(await mirror.sweeps.latest());
+  const past = new PastSweeps(await mirror.sweeps.latest(), await mirror.failing());
   const run = new PassRun(deps, { spec, pass, past, places });
+  const end = async (error: string | null, report: unknown): Promise<void> => {
+    const state = error === null ? 'done' : 'failed';
+    await mirror.passes.end(pass.id, { state, error, report }, clock.now());
+  };
   try {
     await run.sweepAll();
   } catch (error) {
     // A usage error ends the pass. After any other error it stays open, and the next pass resumes it.
-    if (isMirrorError(error, 'USAGE'))
-      await mirror.passes.end(
-        pass.id,
-        { state: 'failed', error: error.message, report: asRecord({ lists: [], stopped: error }) },
-        clock.now(),
-      );
+    if (isMirrorError(error, 'USAGE')) await end(error.message, asRecord({ lists: [], stopped: error }));
     throw error;
   }
-  const isOpen = staysOpen({ spec, pass }, run, clock.now());
+  const isOpen = run.stopped !== null || isUnfinished(spec, run);
   const report = { pass, lists: run.reports, stopped: run.stopped, isOpen };
+  if (run.stuckAt !== null) {
+    await end(notComplete(run.stuckAt), asRecord(report));
+    return await runPass(deps, spec, places);
+  }
   if (!isOpen) {
-    const failed = report.lists
-      .filter(({ outcome }) => outcome === 'failed' || outcome === 'paused')
-      .map(({ key }) => listId(key));
-    const error = failed.length === 0 ? null : `not complete: ${failed.join(', ')}`;
-    await mirror.passes.end(
-      pass.id,
-      { state: error === null ? 'done' : 'failed', error, report: asRecord(report) },
-      clock.now(),
-    );
+    const failed = report.lists.filter(({ outcome }) => outcome === 'failed' || outcome === 'paused');
+    await end(failed.length === 0 ? null : notComplete(failed.map(({ key }) => key)), asRecord(report));
   } else if (!isMirrorError(report.stopped, 'LEASE_LOST')) {
     // Ignore a failure of this write: the error that stopped the pass is reported.
     await mirror.passes.touch(pass.id, clock.now()).catch(() => undefined);
   }
   return report;
+}
+
+function notComplete(keys: readonly ListKey[]): string {
+  return `not complete: ${keys.map(listId).join(', ')}`;
+}
+
+/**
+ * True for a person's resync of which single lists failed: a new one would read every list from its first
+ * page again. False if the run read no page: else the pass would stay open for as long as a list is broken.
+ * False for a daemon's pass too, because the daemon reads these lists again itself.
+ */
+function isUnfinished({ kind, orderId }: PassSpec, { reports, hasRead }: PassRun): boolean {
+  if (kind !== 'resync' || orderId !== undefined || !hasRead) return false;
+  return reports.some(({ outcome }) => outcome === 'paused');
 }
 
 interface PassParts {
@@ -76,11 +86,14 @@ interface PassParts {
 }
 
 /** A pass in progress. */
-class PassRun implements Run {
+class PassRun {
   readonly reports: ListReport[] = [];
+  /** The error that stopped the run; null if it reached its end. */
   stopped: unknown = null;
+  /** True if the run has read a page. */
   hasRead = false;
-  promising: readonly ListKey[] | null = null;
+  /** The lists that alone keep the pass from its end, see `#isStuck`; null if it can reach it. */
+  stuckAt: readonly ListKey[] | null = null;
   readonly #deps: SweepDeps;
   readonly #spec: PassSpec;
   readonly #pass: Pass;
@@ -118,7 +131,10 @@ class PassRun implements Run {
     const { lists, inboxId, acceptAccount } = this.#spec;
     let inboxes = await mirror.inboxes();
     const unknown = inboxId === null ? inboxes.length === 0 : !inboxes.some(({ id }) => id === inboxId);
-    if (lists.includes('inboxes') || unknown || acceptAccount) {
+    const isWanted = lists.includes('inboxes') || unknown || acceptAccount;
+    // If a run ends at the list of inboxes time and again, the lists of the known ones are read before it.
+    const isLast = isWanted && !unknown && !acceptAccount && this.#past.hasFailed(INBOXES);
+    if (isWanted && !isLast) {
       await this.#sweep(INBOXES);
       inboxes = await mirror.inboxes();
     }
@@ -129,14 +145,12 @@ class PassRun implements Run {
       if (this.reports.some(({ outcome }) => outcome === 'failed' || outcome === 'paused')) return;
       throw unknownInbox(inboxId, inboxes);
     }
-    await this.#sweepListsOf(selected);
+    const kinds = lists.filter((list) => list !== 'inboxes');
+    await this.#sweepLists([...keysOf(kinds, selected), ...(isLast ? [INBOXES] : [])], selected);
   }
 
-  async #sweepListsOf(inboxes: readonly Inbox[]): Promise<void> {
-    const lists = this.#spec.lists.filter((list) => list !== 'inboxes');
-    const { promising, doubtful } = this.#past.split(keysOf(lists, inboxes));
-    this.promising = promising;
-    const keys = [...promising, ...doubtful];
+  async #sweepLists(keys: readonly ListKey[], inboxes: readonly Inbox[]): Promise<void> {
+    const { promising, doubtful } = this.#past.split(keys);
     for (const key of keys) {
       const last = await this.#deps.mirror.sweeps.lastComplete(key);
       this.#deps.onEvent({ kind: 'list-known', key, expectedItems: last?.items ?? null });
@@ -145,7 +159,27 @@ class PassRun implements Run {
     const isSuspect = ({ inboxId }: ListKey): boolean => inboxId !== null && suspects.has(inboxId);
     for (const key of keys.filter(isSuspect)) this.#report({ key, outcome: 'skipped', ...NO_FIGURES });
     await this.#sweepEach(promising.filter((key) => !isSuspect(key)));
-    await this.#sweepDoubtful(doubtful.filter((key) => !isSuspect(key)));
+    const left = await this.#notDone(doubtful.filter((key) => !isSuspect(key)));
+    if (this.#isStuck(left)) this.stuckAt = left;
+    else await this.#sweepDoubtful(doubtful.filter((key) => !isSuspect(key)));
+  }
+
+  async #notDone(keys: readonly ListKey[]): Promise<ListKey[]> {
+    const left = [];
+    for (const key of keys) if (!(await this.#alreadyDone(key))) left.push(key);
+    return left;
+  }
+
+  /**
+   * True for a sync that began over an hour ago and has nothing left to read but lists that fail alone: it
+   * would end there again and again, and the other lists would not be read any more.
+   */
+  #isStuck(left: readonly ListKey[]): boolean {
+    const { kind, acceptDeletes, acceptAccount, orderId } = this.#spec;
+    if (kind !== 'sync' || acceptDeletes || acceptAccount || orderId !== undefined) return false;
+    if (!this.#pass.resumed || this.hasRead || this.stopped !== null || left.length === 0) return false;
+    const age = this.#deps.clock.now() - this.#pass.startedAt.getTime();
+    return age >= HOUR && left.every((key) => this.#past.failsAlone(key));
   }
 
   /** Sweeps the first list of each kind alone: it shows whether the kind can be read again. */

@@ -2,18 +2,24 @@ import { type ErrorCode, MirrorError } from '../core/errors.ts';
 import { duration } from '../core/humanize.ts';
 import { listId, type ListKey } from '../core/lists.ts';
 import { LONGEST_HINT_MS } from '../core/retry-timing.ts';
+import type { Failing } from '../mirror/gate/failing.ts';
 import type { LatestSweep } from '../mirror/sweeps/reader.ts';
 
-/** A sweep that paused with one of these errors failed itself. With any other, the pass was stopped. */
-const OWN_FAILURES = new Set<ErrorCode | null>(['ANSWER_FAILED', 'SERVICE_DOWN', 'GATE_PAUSED']);
+/** These errors pause the sweep that met them, and those beside it that had to wait at the gate. */
+const STOPPING = new Set<ErrorCode | null>(['SERVICE_DOWN', 'GATE_PAUSED']);
 
-/** The newest sweeps of each list, as they were before a pass (docs/decisions/0004). */
+/** A sweep that was stopped after this many requests without an answer would stop the next run there too. */
+const MOST_UNANSWERED = 2;
+
+/** The newest sweeps and requests of each list, as they were before a pass (docs/decisions/0004). */
 export class PastSweeps {
   readonly #latest: ReadonlyMap<string, readonly LatestSweep[]>;
+  readonly #failing: Failing;
 
   /** @param latest newest first, by `listId` */
-  constructor(latest: ReadonlyMap<string, readonly LatestSweep[]>) {
+  constructor(latest: ReadonlyMap<string, readonly LatestSweep[]>, failing: Failing) {
     this.#latest = latest;
+    this.#failing = failing;
   }
 
   /**
@@ -23,15 +29,22 @@ export class PastSweeps {
    */
   split(keys: readonly ListKey[]): { promising: ListKey[]; doubtful: ListKey[] } {
     const failed = keys
-      .filter((key) => this.#hasFailed(key))
+      .filter((key) => this.hasFailed(key))
       .toSorted((a, b) => this.#triedAt(a) - this.#triedAt(b));
-    const kinds = new Set(failed.map(({ list }) => list));
+    const kinds = new Set(failed.filter((key) => !this.#isCutOff(key)).map(({ list }) => list));
     const stopping = new Set(failed.filter((key) => this.#stoppedThePass(key)).map(({ list }) => list));
-    const kin = keys.filter((key) => kinds.has(key.list) && !this.#hasFailed(key));
+    const kin = keys.filter((key) => kinds.has(key.list) && !this.hasFailed(key));
     const doubtful = [...kin, ...failed].toSorted(
       (a, b) => Number(stopping.has(a.list)) - Number(stopping.has(b.list)),
     );
-    return { promising: keys.filter(({ list }) => !kinds.has(list)), doubtful };
+    const ids = new Set(doubtful.map(listId));
+    return { promising: keys.filter((key) => !ids.has(listId(key))), doubtful };
+  }
+
+  /** True if the list was not answered, or none of its kind, while the service answered other requests. */
+  failsAlone(key: ListKey): boolean {
+    const { lists, kinds } = this.#failing;
+    return lists.get(listId(key))?.alone === true || kinds.get(key.list)?.alone === true;
   }
 
   /**
@@ -52,14 +65,27 @@ export class PastSweeps {
     );
   }
 
-  #hasFailed(key: ListKey): boolean {
+  /** True if the list failed last time, or if the process ended twice while it was not answered. */
+  hasFailed(key: ListKey): boolean {
     const last = this.#newest(key);
-    return last?.state === 'paused' && OWN_FAILURES.has(last.errorCode);
+    if (last?.state === 'paused' && last.errorCode === 'ANSWER_FAILED') return true;
+    return this.#stoppedThePass(key) || this.#isCutOff(key);
   }
 
-  /** Of a list that has failed. */
   #stoppedThePass(key: ListKey): boolean {
-    return this.#newest(key)?.errorCode !== 'ANSWER_FAILED';
+    const last = this.#newest(key);
+    return last?.state === 'paused' && STOPPING.has(last.errorCode) && this.#unanswered(key) > 0;
+  }
+
+  /** True if the process was ended, more than once, while the list was not answered. */
+  #isCutOff(key: ListKey): boolean {
+    const last = this.#newest(key);
+    const isOpen = last?.state === 'running' || (last?.state === 'paused' && last.errorCode === 'STOPPED');
+    return isOpen && this.#unanswered(key) >= MOST_UNANSWERED;
+  }
+
+  #unanswered(key: ListKey): number {
+    return this.#failing.lists.get(listId(key))?.requests ?? 0;
   }
 
   #triedAt(key: ListKey): number {

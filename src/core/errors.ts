@@ -43,7 +43,7 @@ const ERRORS = {
   GATE_PAUSED: { exit: EXIT.resumable, ends: 'pass' },
   /** No request was answered. */
   SERVICE_DOWN: { exit: EXIT.resumable, ends: 'pass' },
-  /** One request failed repeatedly while others were answered. */
+  /** A request failed while others were answered, or the pass gave the list up before it sent one. */
   ANSWER_FAILED: { exit: EXIT.resumable, ends: 'sweep' },
   /** Another process writes to the mirror. */
   LEASE_HELD: { exit: EXIT.resumable, ends: 'pass' },

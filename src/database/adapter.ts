@@ -140,8 +140,9 @@ export function asRefusal(thrown: unknown, name: string): unknown {
   const [firstLine = ''] = (originalMessage ?? '').split('\n');
   return new MirrorError(
     'STATEMENT_REFUSED',
-    `The database ${name} refuses a statement: ${firstLine} (${code}). Look for a trigger, rule, constraint ` +
-      'or index of your own on the tables of the mirror; without one, this is a bug. Nothing is lost.',
+    `The database ${name} refuses a statement: ${firstLine} (${code}). Look for a trigger, rule, ` +
+      'constraint or index of your own on the tables of the mirror; without one, this is a bug. ' +
+      'Nothing is lost.',
     { cause: thrown },
   );
 }

@@ -31,8 +31,8 @@ export async function loadPrettify(options: SentenceOptions, colour: boolean): P
 }
 
 /**
- * The log: JSON lines, or sentences on a terminal. Each line is written at once, so a crash loses none. A line
- * of which no sentence can be made is written as JSON: no text of the service may end what logs it.
+ * The log: JSON lines, or sentences on a terminal. Each line is written at once, so a crash loses none. A
+ * line of which no sentence can be made is written as JSON: no text of the service may end what logs it.
  */
 export function createLog({ level, secrets, write, prettify }: LogOptions): Log {
   const destination = {

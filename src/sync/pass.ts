@@ -1,4 +1,4 @@
-import { HOUR } from '../core/clock.ts';
+import type Bottleneck from 'bottleneck';
 import { isMirrorError, MirrorError } from '../core/errors.ts';
 import type { Reason } from '../core/ledger.ts';
 import { INBOXES, keysOf, listId, type ListKey } from '../core/lists.ts';
@@ -12,6 +12,7 @@ import { Kinds } from './kinds.ts';
 import { PastSweeps } from './past.ts';
 import { PLACES } from './planning/planner.ts';
 import { asRecord } from './record.ts';
+import { isStuck, isUnfinished, type Run } from './resuming.ts';
 import { reachIn, sweepList } from './sweep.ts';
 
 /** How a pass ended. `stopped` is the error that ended it early, null if it ran to its end. */
@@ -68,16 +69,6 @@ function notComplete(keys: readonly ListKey[]): string {
   return `not complete: ${keys.map(listId).join(', ')}`;
 }
 
-/**
- * True for a person's resync of which single lists failed: a new one would read every list from its first
- * page again. False if the run read no page: else the pass would stay open for as long as a list is broken.
- * False for a daemon's pass too, because the daemon reads these lists again itself.
- */
-function isUnfinished({ kind, orderId }: PassSpec, { reports, hasRead }: PassRun): boolean {
-  if (kind !== 'resync' || orderId !== undefined || !hasRead) return false;
-  return reports.some(({ outcome }) => outcome === 'paused');
-}
-
 interface PassParts {
   readonly spec: PassSpec;
   readonly pass: Pass;
@@ -86,22 +77,20 @@ interface PassParts {
 }
 
 /** A pass in progress. */
-class PassRun {
+class PassRun implements Run {
   readonly reports: ListReport[] = [];
-  /** The error that stopped the run; null if it reached its end. */
   stopped: unknown = null;
-  /** True if the run has read a page. */
   hasRead = false;
-  /** The lists that alone keep the pass from its end, see `#isStuck`; null if it can reach it. */
+  /** The lists at which the pass is stuck (`isStuck`); null if it is not. */
   stuckAt: readonly ListKey[] | null = null;
   readonly #deps: SweepDeps;
   readonly #spec: PassSpec;
   readonly #pass: Pass;
-  readonly #places: number;
+  readonly #lanes: Bottleneck;
   readonly #halt = new AbortController();
   readonly #past: PastSweeps;
   readonly #kinds = new Kinds();
-  /** Rejects if the gate was shut before the first request. */
+  /** The look at the gate before the first request; rejects if the gate was shut. */
   #gate: Promise<void> | null = null;
 
   constructor(deps: SweepDeps, { spec, pass, past, places }: PassParts) {
@@ -119,7 +108,8 @@ class PassRun {
     this.#spec = spec;
     this.#pass = pass;
     this.#past = past;
-    this.#places = places;
+    const Limiter = bottleneckOn(deps.clock);
+    this.#lanes = new Limiter({ maxConcurrent: places });
   }
 
   /**
@@ -160,7 +150,8 @@ class PassRun {
     for (const key of keys.filter(isSuspect)) this.#report({ key, outcome: 'skipped', ...NO_FIGURES });
     await this.#sweepEach(promising.filter((key) => !isSuspect(key)));
     const left = await this.#notDone(doubtful.filter((key) => !isSuspect(key)));
-    if (this.#isStuck(left)) this.stuckAt = left;
+    const begun = { spec: this.#spec, pass: this.#pass, now: this.#deps.clock.now() };
+    if (isStuck(begun, this, left, (key) => this.#past.failsAlone(key))) this.stuckAt = left;
     else await this.#sweepDoubtful(doubtful.filter((key) => !isSuspect(key)));
   }
 
@@ -168,18 +159,6 @@ class PassRun {
     const left = [];
     for (const key of keys) if (!(await this.#alreadyDone(key))) left.push(key);
     return left;
-  }
-
-  /**
-   * True for a sync that began over an hour ago and has nothing left to read but lists that fail alone: it
-   * would end there again and again, and the other lists would not be read any more.
-   */
-  #isStuck(left: readonly ListKey[]): boolean {
-    const { kind, acceptDeletes, acceptAccount, orderId } = this.#spec;
-    if (kind !== 'sync' || acceptDeletes || acceptAccount || orderId !== undefined) return false;
-    if (!this.#pass.resumed || this.hasRead || this.stopped !== null || left.length === 0) return false;
-    const age = this.#deps.clock.now() - this.#pass.startedAt.getTime();
-    return age >= HOUR && left.every((key) => this.#past.failsAlone(key));
   }
 
   /** Sweeps the first list of each kind alone: it shows whether the kind can be read again. */
@@ -192,11 +171,9 @@ class PassRun {
   }
 
   async #sweepEach(keys: readonly ListKey[]): Promise<void> {
-    const Limiter = bottleneckOn(this.#deps.clock);
-    const lanes = new Limiter({ maxConcurrent: this.#places });
     await Promise.all(
       keys.map((key) =>
-        lanes.schedule(async () => {
+        this.#lanes.schedule(async () => {
           if (this.stopped === null) await this.#sweep(key);
           else await this.#countDone(key);
         }),

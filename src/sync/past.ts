@@ -24,7 +24,7 @@ export class PastSweeps {
 
   /**
    * Splits lists by their kind. `doubtful`: a list of the kind failed last time. Kinds that stopped the pass
-   * come last. Of each doubtful kind, the lists that did not fail themselves come first, then the one that was
+   * come last. Of each doubtful kind, lists that did not fail themselves come first, then the one that was
    * tried longest ago.
    */
   split(keys: readonly ListKey[]): { promising: ListKey[]; doubtful: ListKey[] } {

@@ -71,6 +71,7 @@ describe('a kind of list that fails in every inbox', () => {
     await mirror.sync({ lists: ['users'] });
     const asked = mirror.sandbox.arrivals.map(({ path }) => path);
     expect(asked.filter((path) => path.includes('/users?'))).toHaveLength(16);
+    // The first reads the inboxes, which the mirror did not know.
     expect(asked.filter((path) => path.includes('/inboxes?'))).toHaveLength(2);
   });
 
@@ -224,7 +225,7 @@ describe('hourly syncs', () => {
       /\/(users|tags)\?/,
       (path) => (path.includes('/tags?') ? WRONG : { status: 429 }),
     ],
-  ])('read all lists but %s at least every 3 hours', async (_, paths, failure) => {
+  ])('read, at least every 3 hours, all lists but %s', async (_, paths, failure) => {
     const mirror = await quickMirror({ ...SIX_INBOXES, gate: PATIENT });
     const { clock, sandbox, writer } = mirror;
     const healthy = keysByInbox([...sandbox.world.inboxes.values()]).filter(

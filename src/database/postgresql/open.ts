@@ -100,8 +100,8 @@ async function refuseOtherEncodings({ query, name }: Database): Promise<void> {
   throw new MirrorError(
     'CONFIG',
     `The database ${name} has the encoding ${encoding}, which cannot hold every text of the service. ` +
-      'Nothing was changed; create another database (createdb --encoding=UTF8 --template=template0 NAME) and ' +
-      'name it in DATABASE_URL.',
+      'Nothing was changed; create another database ' +
+      '(createdb --encoding=UTF8 --template=template0 NAME) and name it in DATABASE_URL.',
   );
 }
 

@@ -22,6 +22,7 @@ export type Attempt<Result> =
   | { readonly kind: 'wrong'; readonly answer: Answer; readonly cause: string; readonly error: unknown }
   | { readonly kind: 'lost'; readonly cause: string; readonly error: unknown };
 
+/** An attempt without an answer that the caller can use. */
 export type Failure = Exclude<Attempt<unknown>, { kind: 'good' }>;
 
 /**

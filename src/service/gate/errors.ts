@@ -92,14 +92,17 @@ export function clockDoubt({ claimedMs, confirmedMs }: Confirmation): string | n
 interface Failures {
   readonly tries: number;
   readonly cause: string;
-  /** No other request was answered since the first failure. */
-  readonly everything: boolean;
+  /** No other request was answered since the first failure; null: none could be sent. */
+  readonly everything: boolean | null;
   /** The last answer was a 429. */
   readonly throttled: boolean;
   /** The time until which the service asks to wait. */
   readonly resumeAt: Date | undefined;
   readonly now: number;
 }
+
+const SOME_ANSWERED = 'It has answered other requests lately.';
+const NONE_SENT = 'Whether it answers others is not known, because none could be sent.';
 
 export function gaveUp(
   { method, path }: RequestEntry,
@@ -113,12 +116,12 @@ export function gaveUp(
     : `The service seems to be down or out of reach; nothing is lost, run the command again ${when}. ` +
       'If it has never answered, check INBOX_API_URL.';
   return new MirrorError(
-    everything ? 'SERVICE_DOWN' : 'ANSWER_FAILED',
+    everything === true ? 'SERVICE_DOWN' : 'ANSWER_FAILED',
     `${method} ${path} failed${tries === 1 ? '' : ` ${tries} times, the last time`}: ${cause}. ` +
       (resumeAt === undefined
         ? ''
         : `The service asks to wait until ${resumeAt.toISOString()} (for ${wait}). `) +
-      (everything ? advice : 'It has answered other requests lately.'),
+      (everything === null ? NONE_SENT : everything ? advice : SOME_ANSWERED),
     {
       resumeAt,
       status: throttled ? 429 : undefined,

@@ -19,11 +19,11 @@ import { isScheduled, type Slot, Turnstile, type TurnstileOptions } from './turn
 /** At most this many requests are sent for one call, the retries included. */
 const TRIES = 4;
 
-/**
- * The errors of a request elsewhere that are not about the caller's path: it was not answered either, could not
- * be sent, or was answered wrongly, which shows that the service is up.
- */
-const OF_ELSEWHERE = ['SERVICE_DOWN', 'ANSWER_FAILED', 'GATE_PAUSED', 'BUDGET_SPENT', 'BAD_ANSWER'] as const;
+/** A request elsewhere was not answered either, or wrongly, which shows that the service is up. */
+const OF_ELSEWHERE = ['SERVICE_DOWN', 'ANSWER_FAILED', 'BAD_ANSWER'] as const;
+
+/** A request elsewhere could not be sent. */
+const UNSENT = ['GATE_PAUSED', 'BUDGET_SPENT'] as const;
 
 export interface GateOptions extends TurnstileOptions {
   /** Called once for each event that makes the gate wait, close or open. */
@@ -143,7 +143,16 @@ class LedgerGate implements Gate {
     // another list next, unless the failure would shut the gate.
     const shuts = asked > patienceMs && tries === TRIES;
     const asks = !throttled && (shuts || (attempts === TRIES && !isScheduled(call)));
-    const longest = Math.max(asked, asks ? await this.#askElsewhere(failedSince, elsewhere) : 0);
+    const failure = { tries: attempts, cause, throttled, now };
+    let longest = asked;
+    try {
+      if (asks) longest = Math.max(asked, await this.#askElsewhere(failedSince, elsewhere));
+    } catch (error) {
+      const isUnsent = call.signal?.aborted === true || isMirrorError(error, ...UNSENT);
+      if (asked === 0 || !isUnsent) throw error;
+      // Whoever reads the list next must know for how long it asks to wait.
+      return gaveUp(entry, { ...failure, everything: null, resumeAt: new Date(now + asked) });
+    }
     // Where other answers contradict an outage, `#hold` leaves the gate open.
     const everything =
       !alone &&
@@ -152,7 +161,7 @@ class LedgerGate implements Gate {
     const waitMs = everything ? longest : asked;
     const resumeAt = waitMs > 0 ? new Date(now + waitMs) : undefined;
     this.#isDown ||= everything && !throttled && this.#askingElsewhere === 0;
-    return gaveUp(entry, { tries: attempts, cause, everything, throttled, resumeAt, now });
+    return gaveUp(entry, { ...failure, everything, resumeAt });
   }
 
   /**
@@ -160,7 +169,7 @@ class LedgerGate implements Gate {
    * another answer has shown it already.
    * @param failedSince monotonic ms
    * @returns for how long a failed answer to the other request asks to wait (ms); 0: it does not ask
-   * @throws MirrorError `KEY_REFUSED`, or the signal's reason
+   * @throws MirrorError `KEY_REFUSED`, the signal's reason, or why the other request could not be sent
    */
   async #askElsewhere(failedSince: number, elsewhere: FailedCall['elsewhere']): Promise<number> {
     if (elsewhere === undefined || this.#isDown || failedSince <= this.#lastGoodAt) return 0;
@@ -170,7 +179,6 @@ class LedgerGate implements Gate {
       return 0;
     } catch (error) {
       if (!isMirrorError(error, ...OF_ELSEWHERE)) throw error;
-      if (!isMirrorError(error, 'SERVICE_DOWN', 'ANSWER_FAILED')) return 0;
       return Math.max(0, (error.resumeAt?.getTime() ?? 0) - this.#options.clock.now());
     } finally {
       this.#askingElsewhere -= 1;

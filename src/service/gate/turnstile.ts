@@ -71,6 +71,7 @@ export interface SlotRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** True if scheduled work needs the request. */
 export function isScheduled({ entry, scheduled }: SlotRequest): boolean {
   return scheduled ?? SCHEDULED_REASONS.includes(entry.reason);
 }

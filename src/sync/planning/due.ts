@@ -104,8 +104,8 @@ const LONGEST_MS = 7 * DAY;
 
 /**
  * Until when a list rests because its newest walk failed (docs/decisions/0002), or because the service asked
- * to wait with it (0004); null if it does not rest. A list of conversations that was never complete, or that no slot
- * limits, rests longer after each failure.
+ * to wait with it (0004); null if it does not rest. A list of conversations that was never complete, or that
+ * no slot limits, rests longer after each failure.
  * @param readsPages lists of conversations are due without a slot
  */
 export function restsUntil(

@@ -1,5 +1,5 @@
 import type { Budget } from '../core/budget.ts';
-import type { ListName } from '../core/lists.ts';
+import type { ListKey, ListName } from '../core/lists.ts';
 import type { Ledger } from '../core/ledger.ts';
 import type { Access } from '../core/secrets.ts';
 import type { Database } from '../database/database.ts';
@@ -16,6 +16,7 @@ import { DatabaseLedger } from './gate/ledger.ts';
 import { type LoopState, readLoopState } from './gate/loop-state.ts';
 import { type Outage, writeOutage } from './gate/outage.ts';
 import { type Failing, readFailing } from './gate/failing.ts';
+import { refusesQuestions } from './gate/refusals.ts';
 import { readWait, type Wait } from './gate/wait.ts';
 import { type ActivitySpan, readActivity } from './history/activity.ts';
 import { beginEpoch } from './history/epochs.ts';
@@ -120,6 +121,8 @@ export interface Mirror {
   loopState(): Promise<LoopState>;
   /** The lists that the service does not answer, as the ledger has it. */
   failing(): Promise<Failing>;
+  /** True if questions about single rows of the list have drawn 429s in the last hour. */
+  refusesQuestions(key: ListKey, now: number): Promise<boolean>;
   /** Why a manual request could not leave at `now`, and until when; null if it could. */
   readWait(budget: Pick<Budget, 'perDay'>, now: number): Promise<Wait | null>;
   /** The lease's holder, which may be dead; null if the lease is free. */
@@ -229,6 +232,7 @@ export function openMirror(database: Database): Mirror {
     status: (now) => readStatus(database, now),
     loopState: () => readLoopState(database),
     failing: () => readFailing(database),
+    refusesQuestions: (key, now) => refusesQuestions(database, key, now),
     readWait: (budget, now) => readWait(database, budget, now),
     leaseHolder: () => readLease(database),
     acquireLease: (claimant) => acquireLease(database, claimant),

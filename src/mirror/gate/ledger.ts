@@ -12,7 +12,7 @@ import type { Database, Sql } from '../../database/database.ts';
 import { iso, isoOrNull } from '../../database/instants.ts';
 import { BudgetReader } from './budget-use.ts';
 import { confirmClock, followClock } from './clock.ts';
-import { isFailingAlone, refusedAloneSince } from './refusals.ts';
+import { isFailingAlone, refusedAloneSince, type SentRequest } from './refusals.ts';
 import { GATE, Slots } from './slot.ts';
 
 /**
@@ -75,7 +75,7 @@ export class DatabaseLedger implements Ledger {
 
   async pauseGate(
     requestId: number,
-    until: (strikes: number) => number,
+    until: (strikes: number, alone: boolean) => number,
     cause: string,
     now: number,
     dayLimit: number | null = null,
@@ -83,20 +83,20 @@ export class DatabaseLedger implements Ledger {
     return await this.#database.transaction(async (tx) => {
       await tx.execute(`INSERT INTO gate_state (id) VALUES (1) ON CONFLICT (id) DO NOTHING`);
       const before = await readState(tx);
-      const [sent] = await tx.query<{ sent_at: Date; path: string }>(
-        `SELECT sent_at, path FROM requests WHERE id = $1`,
+      const [sent] = await tx.query<SentRequest & { readonly sent_at: Date }>(
+        `SELECT sent_at, path, reason, list, inbox_id FROM requests WHERE id = $1`,
         requestId,
       );
       // Requests that were under way together and all draw a 429 count as one strike.
       if (sent !== undefined && before.pausedAt !== null && sent.sent_at <= before.pausedAt) return null;
-      const since = sent === undefined ? null : await refusedAloneSince(tx, sent.path, now);
+      const since = sent === undefined ? null : await refusedAloneSince(tx, sent, now);
       const alone = since !== null;
       const strikes = alone ? Math.min(nextStrike(before, now), MOST_STRIKES_ALONE) : nextStrike(before, now);
       await tx.execute(
         `UPDATE gate_state SET strikes = $1, paused_at = $2, paused_until = $3, cause = $4, slowdown = $5`,
         strikes,
         iso(now),
-        iso(until(strikes)),
+        iso(until(strikes, alone)),
         cause,
         alone || dayLimit !== null ? before.slowdown : slower(before, now),
       );

@@ -1,42 +1,86 @@
 import { DAY, HOUR } from '../../core/clock.ts';
+import type { ListKey } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 
-/** A path that drew this many 429s in a row may have a limit of its own. */
+/** A path that drew this many 429s in a row, or a kind of question, may have a limit of its own. */
 const LEAST_REFUSALS = 2;
 
 /** That many answers to other requests since the first of them show that the account is not refused. */
 const LEAST_SERVED = 10;
 
 /**
- * Since when a path alone draws 429s; null if it does not. In the hour before `now` (epoch ms) no request for
- * it was served, and since the first of its 429s in a row others were served, and none of these was refused.
- * The account's limits are then kept. The 429s of a day count, because the pauses between them can last for
- * hours.
+ * True if the last question about a row of the list, or the last two about rows of its kind, drew 429s in the
+ * hour before `now` (epoch ms).
  */
-export async function refusedAloneSince(sql: Sql, path: string, now: number): Promise<Date | null> {
+export async function refusesQuestions(sql: Sql, { list, inboxId }: ListKey, now: number): Promise<boolean> {
+  const last = await sql.query<{ inbox_id: string | null; status: number | null }>(
+    `SELECT inbox_id, status FROM requests WHERE sent_at > $1 AND reason = 'probe' AND list = $2
+     ORDER BY id DESC`,
+    iso(now - HOUR),
+    list,
+  );
+  const isRefused = (row: { status: number | null } | undefined): boolean => row?.status === 429;
+  return (
+    isRefused(last.find((row) => row.inbox_id === inboxId)) || (isRefused(last[0]) && isRefused(last[1]))
+  );
+}
+
+export interface SentRequest {
+  readonly path: string;
+  readonly reason: string;
+  readonly list: string | null;
+  readonly inbox_id: string | null;
+}
+
+/** A SQL condition on requests, and the values of its parameters from `$2` on. */
+type Condition = readonly [sql: string, ...values: (string | null)[]];
+
+/**
+ * Since when requests of this kind alone draw 429s; null if they do not. In the hour before `now` (epoch ms)
+ * none of them was served, and since the first of their 429s in a row others were served, and none of these
+ * was refused. The account's limits are then kept. The 429s of a day count, because the pauses between them
+ * can last for hours.
+ */
+export async function refusedAloneSince(sql: Sql, sent: SentRequest, now: number): Promise<Date | null> {
+  for (const condition of kindsOf(sent)) {
+    const since = await aloneSince(sql, condition, now);
+    if (since !== null) return since;
+  }
+  return null;
+}
+
+/** Each question about a single row has a path of its own: those of an inbox, or of all, may share a limit. */
+function kindsOf({ path, reason, list, inbox_id: inboxId }: SentRequest): Condition[] {
+  const samePath: Condition = ['path = $2', path];
+  if (reason !== 'probe') return [samePath];
+  const ofList = `reason = 'probe' AND list = $2`;
+  return [samePath, [`${ofList} AND inbox_id = $3`, list, inboxId], [ofList, list]];
+}
+
+async function aloneSince(sql: Sql, [isOwn, ...values]: Condition, now: number): Promise<Date | null> {
   const [served] = await sql.query<{ sent_at: Date }>(
-    `SELECT sent_at FROM requests WHERE sent_at > $1 AND path = $2 AND status < 300
+    `SELECT sent_at FROM requests WHERE sent_at > $1 AND ${isOwn} AND status < 300
      ORDER BY sent_at DESC LIMIT 1`,
     iso(now - DAY),
-    path,
+    ...values,
   );
   if (served !== undefined && served.sent_at.getTime() > now - HOUR) return null;
   const refusals = await sql.query<{ sent_at: Date }>(
-    `SELECT sent_at FROM requests WHERE sent_at > $1 AND path = $2 AND status = 429
+    `SELECT sent_at FROM requests WHERE sent_at > $1 AND ${isOwn} AND status = 429
      ORDER BY sent_at LIMIT ${LEAST_REFUSALS}`,
     served?.sent_at.toISOString() ?? iso(now - DAY),
-    path,
+    ...values,
   );
   const [first] = refusals;
   if (first === undefined || refusals.length < LEAST_REFUSALS) return null;
   const [others] = await sql.query<{ served: number; refused: number }>(
-    `SELECT (SELECT count(*) FROM requests WHERE sent_at > $1 AND path <> $2 AND status < 300) AS served,
-       (SELECT count(*) FROM requests AS other WHERE sent_at > $1 AND path <> $2 AND status = 429
+    `SELECT (SELECT count(*) FROM requests WHERE sent_at > $1 AND NOT (${isOwn}) AND status < 300) AS served,
+       (SELECT count(*) FROM requests AS other WHERE sent_at > $1 AND NOT (${isOwn}) AND status = 429
           AND EXISTS (SELECT 1 FROM requests AS good WHERE good.sent_at > $1 AND good.path = other.path
             AND good.status < 300)) AS refused`,
     first.sent_at.toISOString(),
-    path,
+    ...values,
   );
   const isAlone = others !== undefined && others.refused === 0 && others.served >= LEAST_SERVED;
   return isAlone ? first.sent_at : null;

@@ -55,25 +55,29 @@ export class Passes {
    */
   async begin(spec: PassSpec, now: number): Promise<Pass> {
     const lists = listsText(spec);
+    const oldest = iso(now - RESUMABLE_HOURS * HOUR);
     return await this.#fenced.write(async (tx) => {
       await tx.execute(
         `UPDATE sync_requests SET state = 'abandoned', finished_at = $1,
            error = 'interrupted over ${RESUMABLE_HOURS} hours ago'
          WHERE state = 'running' AND NOT ordered AND COALESCE(heartbeat_at, started_at) < $2`,
         iso(now),
-        iso(now - RESUMABLE_HOURS * HOUR),
+        oldest,
       );
       const [open] = await tx.query<{ id: number; started_at: Date | null }>(
         `SELECT id, started_at FROM sync_requests
          WHERE state IN ${OPEN_PASS} AND kind = $1 AND lists = $2 AND inbox_id IS NOT DISTINCT FROM $3
            AND accept_deletes = $4 AND accept_account = $6
-           AND (CAST($5 AS INTEGER) IS NULL OR id = $5) ORDER BY id DESC LIMIT 1`,
+           AND CASE WHEN CAST($5 AS INTEGER) IS NULL
+             THEN COALESCE(heartbeat_at, requested_at) >= $7 ELSE id = $5 END
+         ORDER BY id DESC LIMIT 1`,
         spec.kind,
         lists,
         spec.inboxId,
         spec.acceptDeletes,
         spec.orderId ?? null,
         spec.acceptAccount,
+        oldest,
       );
       if (open === undefined && spec.orderId !== undefined)
         throw new MirrorError('STOPPED', `Order ${spec.orderId} was cancelled before it began.`);

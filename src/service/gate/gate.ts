@@ -249,7 +249,9 @@ class LedgerGate implements Gate {
     const dayLimit = limit === 'day' && left > 0 ? budget.perDay - left : null;
     const foreign = dayLimit === null && limit !== 'rate' ? '' : `; ${foreignCause(dayLimit, budget)}`;
     const cause = `the service answered 429 Too Many Requests${inWords}${asked}${foreign}`;
-    const until = (strikes: number): number => now + pauseAfterStrike(strikes, hint, this.#random());
+    // What is refused alone waits by itself for as long as the service asks.
+    const until = (strikes: number, alone: boolean): number =>
+      now + pauseAfterStrike(strikes, alone ? null : hint, this.#random());
     const state = await ledger.pauseGate(requestId, until, cause, now, dayLimit);
     if (state === null) return false;
     const { word, until: pausedUntil } = judgePause(state, now);

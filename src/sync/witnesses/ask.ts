@@ -71,5 +71,13 @@ export function isNoWitness(error: unknown, askedBefore: boolean): error is Mirr
   if (isMirrorError(error, 'REQUEST_REFUSED', 'BAD_ANSWER')) return true;
   // The list, whose pages the service answers, would rest for as long as the answer asks to wait.
   if (isMirrorError(error, 'ANSWER_FAILED') && error.resumeAt !== undefined) return true;
-  return askedBefore && isMirrorError(error, 'ANSWER_FAILED', 'SERVICE_DOWN');
+  return askedBefore && isMirrorError(error, 'ANSWER_FAILED', 'SERVICE_DOWN', 'GATE_PAUSED');
+}
+
+/**
+ * True if the question itself drew the 429 that has shut the gate. Its list is read to the end: if it stayed
+ * open for its questions, they would keep all lists from being read.
+ */
+export function isRefusedQuestion(error: unknown): error is MirrorError {
+  return isMirrorError(error, 'GATE_PAUSED') && error.status === 429;
 }

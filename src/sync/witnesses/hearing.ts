@@ -2,7 +2,7 @@ import type { MirrorError } from '../../core/errors.ts';
 import { SEARCHED_BY } from '../../core/lists.ts';
 import type { Side, Suspect } from '../../mirror/items/suspects/suspects.ts';
 import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
-import { type Answer, askFor, isNoWitness } from './ask.ts';
+import { type Answer, askFor, isNoWitness, isRefusedQuestion } from './ask.ts';
 import { type Control, control } from './control.ts';
 import type { SweepDeps, SweepOptions, Tally } from '../deps.ts';
 
@@ -52,6 +52,8 @@ export interface Testimony {
   readonly extent: 'whole' | 'cut' | 'none';
 }
 
+const REFUSED = 'such questions have drawn 429s within the hour; nothing was asked';
+
 /**
  * Asks for each suspect of a sweep and writes the answers. Of a batch, one that is still there is enough.
  *
@@ -67,12 +69,16 @@ export async function hearSuspects(
   tally: Tally,
 ): Promise<Testimony> {
   const hearing = new Hearing(deps, sweep, questions, settling, tally);
+  if (await deps.mirror.refusesQuestions(sweep, deps.clock.now())) {
+    deps.onEvent({ kind: 'asking-ended', key: sweep, cause: REFUSED });
+    return { answers: hearing.answers, extent: 'cut' };
+  }
   deps.onEvent({ kind: 'asking', key: sweep, suspects: questions.asked.length });
   try {
     await hearing.hear();
     return { answers: hearing.answers, extent: hearing.isWithheld ? 'cut' : 'whole' };
   } catch (error) {
-    if (!isNoWitness(error, settling.askedBefore)) throw error;
+    if (!isNoWitness(error, settling.askedBefore) && !isRefusedQuestion(error)) throw error;
     deps.onEvent({ kind: 'asking-ended', key: sweep, cause: error.message });
     return { answers: hearing.answers, extent: 'cut' };
   }

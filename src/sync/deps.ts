@@ -1,3 +1,4 @@
+import type { Budget } from '../core/budget.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Reason } from '../core/ledger.ts';
 import type { Writer } from '../mirror/mirror.ts';
@@ -17,6 +18,11 @@ export interface SweepDeps {
   readonly goneAfterMs: number;
   readonly onEvent: (event: PassEvent) => void;
   readonly signal: AbortSignal;
+}
+
+export interface PassDeps extends SweepDeps {
+  /** Limits what walks that fail may cost (`PastSweeps.throwIfResting`). An order has no such limit. */
+  readonly budget?: Budget;
 }
 
 export interface SweepOptions {

@@ -6,7 +6,7 @@ import type { Inbox } from '../mirror/items/inboxes.ts';
 import { coversInbox } from '../mirror/mirror.ts';
 import type { Pass, PassSpec } from '../mirror/passes/passes.ts';
 import { bottleneckOn } from '../service/gate/limiter.ts';
-import type { SweepDeps } from './deps.ts';
+import type { PassDeps } from './deps.ts';
 import { type ListReport, NO_FIGURES } from './events.ts';
 import { Kinds } from './kinds.ts';
 import { PastSweeps } from './past.ts';
@@ -30,7 +30,7 @@ export interface PassReport {
  * @param places at most this many lists at a time
  * @throws MirrorError `USAGE` for an inbox that the service does not have
  */
-export async function runPass(deps: SweepDeps, spec: PassSpec, places = PLACES): Promise<PassReport> {
+export async function runPass(deps: PassDeps, spec: PassSpec, places = PLACES): Promise<PassReport> {
   const { mirror, clock, onEvent } = deps;
   // Stored instants must move with a set clock before this pass writes its own.
   await mirror.ledger.followClock(await clock.ledgerTime());
@@ -83,7 +83,7 @@ class PassRun implements Run {
   hasRead = false;
   /** The lists at which the pass is stuck (`isStuck`); null if it is not. */
   stuckAt: readonly ListKey[] | null = null;
-  readonly #deps: SweepDeps;
+  readonly #deps: PassDeps;
   readonly #spec: PassSpec;
   readonly #pass: Pass;
   readonly #lanes: Bottleneck;
@@ -93,7 +93,7 @@ class PassRun implements Run {
   /** The look at the gate before the first request; rejects if the gate was shut. */
   #gate: Promise<void> | null = null;
 
-  constructor(deps: SweepDeps, { spec, pass, past, places }: PassParts) {
+  constructor(deps: PassDeps, { spec, pass, past, places }: PassParts) {
     this.#deps = {
       ...deps,
       signal: AbortSignal.any([deps.signal, this.#halt.signal]),
@@ -190,6 +190,7 @@ class PassRun implements Run {
         return;
       }
       this.#past.throwIfWaiting(key, this.#deps.clock.now());
+      if (!this.#isWhole()) await this.#past.throwIfResting(key, this.#deps);
       this.#kinds.throwIfGivenUp(key.list);
       // A run at a shut gate leaves the sweeps as they are, with the reasons why they stopped.
       await (this.#gate ??= this.#deps.client.throwIfShut());

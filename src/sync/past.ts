@@ -1,15 +1,20 @@
 import { type ErrorCode, MirrorError } from '../core/errors.ts';
-import { duration } from '../core/humanize.ts';
-import { listId, type ListKey } from '../core/lists.ts';
+import { duration, plural } from '../core/humanize.ts';
+import { listId, type ListKey, resyncCommand } from '../core/lists.ts';
 import { LONGEST_HINT_MS } from '../core/retry-timing.ts';
 import type { Failing } from '../mirror/gate/failing.ts';
 import type { LatestSweep } from '../mirror/sweeps/reader.ts';
+import type { PassDeps } from './deps.ts';
+import { restByCost } from './planning/due.ts';
 
 /** These errors pause the sweep that met them, and those beside it that had to wait at the gate. */
 const STOPPING = new Set<ErrorCode | null>(['SERVICE_DOWN', 'GATE_PAUSED']);
 
 /** A sweep that was stopped after this many requests without an answer would stop the next run there too. */
 const MOST_UNANSWERED = 2;
+
+/** After a failed walk of at most this many requests a list does not rest. */
+const CHEAP = 10;
 
 /** The newest sweeps and requests of each list, as they were before a pass (docs/decisions/0004). */
 export class PastSweeps {
@@ -31,7 +36,8 @@ export class PastSweeps {
     const failed = keys
       .filter((key) => this.hasFailed(key))
       .toSorted((a, b) => this.#triedAt(a) - this.#triedAt(b));
-    const kinds = new Set(failed.filter((key) => !this.#isCutOff(key)).map(({ list }) => list));
+    const singly = (key: ListKey): boolean => this.#isCutOff(key) || this.#isBroken(key);
+    const kinds = new Set(failed.filter((key) => !singly(key)).map(({ list }) => list));
     const stopping = new Set(failed.filter((key) => this.#stoppedThePass(key)).map(({ list }) => list));
     const kin = keys.filter((key) => kinds.has(key.list) && !this.hasFailed(key));
     const doubtful = [...kin, ...failed].toSorted(
@@ -41,9 +47,13 @@ export class PastSweeps {
     return { promising: keys.filter((key) => !ids.has(listId(key))), doubtful };
   }
 
-  /** True if the list was not answered, or none of its kind, while the service answered other requests. */
+  /**
+   * True if the list was not answered, or none of its kind, while the service answered other requests; also
+   * if its last walk could not be resumed.
+   */
   failsAlone(key: ListKey): boolean {
     const { lists, kinds } = this.#failing;
+    if (this.#isBroken(key)) return true;
     return lists.get(listId(key))?.alone === true || kinds.get(key.list)?.alone === true;
   }
 
@@ -65,11 +75,37 @@ export class PastSweeps {
     );
   }
 
+  /**
+   * Lets a list rest after a walk that failed and was not cheap: a sync by cron would read it from its first
+   * page each time, and spend the day on it.
+   * @throws MirrorError the code of that walk's error
+   */
+  async throwIfResting(key: ListKey, { mirror, clock, budget }: PassDeps): Promise<void> {
+    if (budget === undefined || budget.isUsedUp === true || !this.#isBroken(key)) return;
+    const failed = await mirror.sweeps.failedWalks(key, this.#latest.get(listId(key)) ?? []);
+    if (failed === null || failed.lastCode === null || failed.lastCost <= CHEAP) return;
+    const resumeAt = new Date(failed.lastAt.getTime() + restByCost(failed.lastCost, budget));
+    const wait = resumeAt.getTime() - clock.now();
+    if (wait <= 0) return;
+    throw new MirrorError(
+      failed.lastCode,
+      `Its last walk failed after ${plural(failed.lastCost, 'request')}, so it rests until ` +
+        `${resumeAt.toISOString()} (for ${duration(wait)}), and nothing was sent. ` +
+        `\`${resyncCommand(key)}\` reads it now.`,
+      { resumeAt },
+    );
+  }
+
   /** True if the list failed last time, or if the process ended twice while it was not answered. */
   hasFailed(key: ListKey): boolean {
     const last = this.#newest(key);
     if (last?.state === 'paused' && last.errorCode === 'ANSWER_FAILED') return true;
-    return this.#stoppedThePass(key) || this.#isCutOff(key);
+    return this.#stoppedThePass(key) || this.#isCutOff(key) || this.#isBroken(key);
+  }
+
+  /** True if its last walk could not be resumed. That says nothing of the other lists of its kind. */
+  #isBroken(key: ListKey): boolean {
+    return this.#newest(key)?.state === 'failed';
   }
 
   #stoppedThePass(key: ListKey): boolean {

@@ -13,7 +13,7 @@ import { type Client, createClient } from '../../src/service/client.ts';
 import type { GateEvent } from '../../src/service/gate/events.ts';
 import { createGate, type Gate, type GateOptions } from '../../src/service/gate/gate.ts';
 import { createHttp, type Http } from '../../src/service/http.ts';
-import type { SweepDeps } from '../../src/sync/deps.ts';
+import type { PassDeps } from '../../src/sync/deps.ts';
 import type { PassEvent } from '../../src/sync/events.ts';
 import { readBookmark, type Reading } from '../../src/sync/pages/bookmark.ts';
 import { type PassReport, runPass } from '../../src/sync/pass.ts';
@@ -136,10 +136,11 @@ export async function mirrorOf(options: MirrorOptions = {}): Promise<TestMirror>
   const events: PassEvent[] = [];
   const held: Http = { get: (path, query) => clock.hold(() => plain.get(path, query)), close: plain.close };
   const http = options.wrapHttp?.(held) ?? held;
+  const budget = { perSecond: 1000, perDay: 1_000_000, reserved: 0, ...options.budget };
   const gate = createGate({
     ledger: writer.ledger,
     clock,
-    budget: { perSecond: 1000, perDay: 1_000_000, reserved: 0, ...options.budget },
+    budget,
     access: () => ({ address: url, fingerprint: keyFingerprint(KEY) }),
     onEvent: (event) => gateEvents.push(event),
     random: () => 0.5,
@@ -153,8 +154,9 @@ export async function mirrorOf(options: MirrorOptions = {}): Promise<TestMirror>
     storePublicPermalink: options.storePublicPermalink ?? false,
   });
   const account = accountCheck({ mirror: writer, clock }, options.address ?? (() => url));
-  const sweepDeps = (signal: AbortSignal): SweepDeps => ({
+  const sweepDeps = (signal: AbortSignal): PassDeps => ({
     client,
+    budget: { ...budget, pageSize: options.pageSize ?? 100 },
     mirror: writer,
     account,
     clock,

@@ -80,9 +80,9 @@ export async function passHere(
   const stopping = (): void => onStopping?.();
   signal.addEventListener('abort', stopping);
   try {
-    const { goneAfterMs } = config;
+    const { goneAfterMs, budget } = config;
     const account = new AccountCheck({ mirror, clock, access });
-    const deps = { client, mirror, account, clock, goneAfterMs, signal, onEvent };
+    const deps = { client, mirror, account, clock, goneAfterMs, budget, signal, onEvent };
     const report = await runPass(deps, spec);
     // The pass may have found more lists.
     await keepSchedules();

@@ -128,7 +128,11 @@ function restOf(
   doubles: boolean,
 ): number {
   if (lastCode === 'LIST_FORBIDDEN') return FORBIDDEN_REST_MS;
-  const byCost = (DAY * lastCost) / (SHARE * Math.max(1, scheduledCap(budget)));
   const doubled = doubles ? Math.min(FIRST_REST_MS * 2 ** (walks - 1), LONGEST_DOUBLED_MS) : 0;
-  return Math.min(Math.max(byCost, doubled), LONGEST_MS);
+  return Math.max(restByCost(lastCost, budget), Math.min(doubled, LONGEST_MS));
+}
+
+/** Milliseconds after a failed walk of so many requests, so that such walks take a quarter of the days. */
+export function restByCost(requests: number, budget: Pick<Budget, 'perDay' | 'reserved'>): number {
+  return Math.min((DAY * requests) / (SHARE * Math.max(1, scheduledCap(budget))), LONGEST_MS);
 }

@@ -106,10 +106,10 @@ export interface Ledger {
   /**
    * Pauses the gate until an instant (epoch ms) for which a failed answer has asked, and forgets the strikes:
    * the pause is for no 429. A longer pause stays as it is. Does nothing if other answers show that the
-   * service is up, because then only this path fails.
+   * service is up, because then only this request's path fails. `requestId` null: others have failed too.
    * @returns false if only this path fails
    */
-  holdGate(requestId: number, until: number, cause: string, now: number): Promise<boolean>;
+  holdGate(requestId: number | null, until: number, cause: string, now: number): Promise<boolean>;
   /**
    * Ends pause and breaker if the request left after the pause had expired. The strikes stay for an hour.
    * @returns whether it did so

@@ -120,7 +120,7 @@ export interface Mirror {
   /** The state that the daemon's loop reads every second: gate, outage, other account, orders. */
   loopState(): Promise<LoopState>;
   /** The lists that the service does not answer, as the ledger has it. */
-  failing(): Promise<Failing>;
+  failing(now: number): Promise<Failing>;
   /** True if questions about single rows of the list have drawn 429s in the last hour. */
   refusesQuestions(key: ListKey, now: number): Promise<boolean>;
   /** Why a manual request could not leave at `now`, and until when; null if it could. */
@@ -231,7 +231,7 @@ export function openMirror(database: Database): Mirror {
     account: () => readAccount(database),
     status: (now) => readStatus(database, now),
     loopState: () => readLoopState(database),
-    failing: () => readFailing(database),
+    failing: (now) => readFailing(database, now),
     refusesQuestions: (key, now) => refusesQuestions(database, key, now),
     readWait: (budget, now) => readWait(database, budget, now),
     leaseHolder: () => readLease(database),

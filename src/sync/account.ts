@@ -77,6 +77,21 @@ export class AccountCheck {
   }
 
   /**
+   * True if one of the mirror's inboxes has, by its id, the address that the mirror knows. It is a weaker
+   * proof than the list of inboxes, for a service that does not answer that one.
+   * @throws MirrorError the error of the request
+   */
+  async showsInbox(client: Client, { signal, ...options }: CallOptions): Promise<boolean> {
+    const known = (await this.#deps.mirror.account()).inboxes.find(isLive);
+    if (known === undefined) return false;
+    const found = await this.proven(client, { ...options, signal }, () =>
+      client.getInbox(known.id, { ...options, signal }),
+    );
+    if (found?.item.id !== known.id) return false;
+    return isSameAddress(known.email, found.item.columns['email'] as string | null);
+  }
+
+  /**
    * Sends a request to the mirror's account: proves the access before the request, and again if it has
    * changed when the answer is there. A request may wait for long, and takes the key in use when it leaves.
    * @throws MirrorError `OTHER_ACCOUNT`, or the error of the request

@@ -12,7 +12,7 @@ import { Kinds } from './kinds.ts';
 import { PastSweeps } from './past.ts';
 import { PLACES } from './planning/planner.ts';
 import { asRecord } from './record.ts';
-import { isStuck, isUnfinished, type Run } from './resuming.ts';
+import { isUnfinished, mayBeStuck, type Run } from './resuming.ts';
 import { reachIn, sweepList } from './sweep.ts';
 
 /** How a pass ended. `stopped` is the error that ended it early, null if it ran to its end. */
@@ -36,7 +36,7 @@ export async function runPass(deps: PassDeps, spec: PassSpec, places = PLACES): 
   await mirror.ledger.followClock(await clock.ledgerTime());
   const pass = await mirror.passes.begin(spec, clock.now());
   onEvent({ kind: 'pass-begun', resumedFrom: pass.resumed ? pass.startedAt : null });
-  const past = new PastSweeps(await mirror.sweeps.latest(), await mirror.failing());
+  const past = new PastSweeps(await mirror.sweeps.latest(), await mirror.failing(clock.now()));
   const run = new PassRun(deps, { spec, pass, past, places });
   const end = async (error: string | null, report: unknown): Promise<void> => {
     const state = error === null ? 'done' : 'failed';
@@ -81,7 +81,7 @@ class PassRun implements Run {
   readonly reports: ListReport[] = [];
   stopped: unknown = null;
   hasRead = false;
-  /** The lists at which the pass is stuck (`isStuck`); null if it is not. */
+  /** The lists at which the pass is stuck (`mayBeStuck`); null if it is not. */
   stuckAt: readonly ListKey[] | null = null;
   readonly #deps: PassDeps;
   readonly #spec: PassSpec;
@@ -122,8 +122,7 @@ class PassRun implements Run {
     let inboxes = await mirror.inboxes();
     const unknown = inboxId === null ? inboxes.length === 0 : !inboxes.some(({ id }) => id === inboxId);
     const isWanted = lists.includes('inboxes') || unknown || acceptAccount;
-    // If a run ends at the list of inboxes time and again, the lists of the known ones are read before it.
-    const isLast = isWanted && !unknown && !acceptAccount && this.#past.hasFailed(INBOXES);
+    const isLast = isWanted && !unknown && !acceptAccount && (await this.#canWait(INBOXES));
     if (isWanted && !isLast) {
       await this.#sweep(INBOXES);
       inboxes = await mirror.inboxes();
@@ -139,6 +138,16 @@ class PassRun implements Run {
     await this.#sweepLists([...keysOf(kinds, selected), ...(isLast ? [INBOXES] : [])], selected);
   }
 
+  /**
+   * True if earlier runs have ended at the list of inboxes: those of the known ones are then read before it.
+   * It shows whose they are, though, so that an inbox must show it instead.
+   */
+  async #canWait(inboxes: ListKey): Promise<boolean> {
+    const { account, client, signal } = this.#deps;
+    if (!this.#past.endsRuns(inboxes)) return false;
+    return await account.showsInbox(client, { reason: this.#reason(), signal, tries: 1 }).catch(() => false);
+  }
+
   async #sweepLists(keys: readonly ListKey[], inboxes: readonly Inbox[]): Promise<void> {
     const { promising, doubtful } = this.#past.split(keys);
     for (const key of keys) {
@@ -149,10 +158,26 @@ class PassRun implements Run {
     const isSuspect = ({ inboxId }: ListKey): boolean => inboxId !== null && suspects.has(inboxId);
     for (const key of keys.filter(isSuspect)) this.#report({ key, outcome: 'skipped', ...NO_FIGURES });
     await this.#sweepEach(promising.filter((key) => !isSuspect(key)));
-    const left = await this.#notDone(doubtful.filter((key) => !isSuspect(key)));
-    const begun = { spec: this.#spec, pass: this.#pass, now: this.#deps.clock.now() };
-    if (isStuck(begun, this, left, (key) => this.#past.failsAlone(key))) this.stuckAt = left;
-    else await this.#sweepDoubtful(doubtful.filter((key) => !isSuspect(key)));
+    const left = await this.#notDone(doubtful.flat().filter((key) => !isSuspect(key)));
+    if (left.length > 0 && (await this.#isStuck(left))) this.stuckAt = left;
+    else for (const group of doubtful) await this.#sweepDoubtful(group.filter((key) => !isSuspect(key)));
+  }
+
+  /** @param left the lists that the pass has not read; all are doubtful */
+  async #isStuck([first, ...others]: readonly ListKey[]): Promise<boolean> {
+    const { clock, client, signal } = this.#deps;
+    const begun = { spec: this.#spec, pass: this.#pass, now: clock.now() };
+    if (first === undefined || !mayBeStuck(begun, this)) return false;
+    const every = (fails: (key: ListKey) => boolean): boolean => [first, ...others].every(fails);
+    if (every((key) => this.#past.failsAlone(key))) return true;
+    if (!every((key) => this.#past.isUnanswered(key))) return false;
+    // After an outage these can be read. An answer to this request tells the next run whether it was one.
+    try {
+      await client.ping({ reason: this.#reason(), signal });
+    } catch (error) {
+      if (reachIn(error, signal) === 'pass') this.#fail(first, error);
+    }
+    return false;
   }
 
   async #notDone(keys: readonly ListKey[]): Promise<ListKey[]> {
@@ -161,13 +186,12 @@ class PassRun implements Run {
     return left;
   }
 
-  /** Sweeps the first list of each kind alone: it shows whether the kind can be read again. */
-  async #sweepDoubtful(keys: readonly ListKey[]): Promise<void> {
-    for (const [list, ofKind] of Map.groupBy(keys, (key) => key.list)) {
-      this.#kinds.doubt(list);
-      await this.#sweepEach(ofKind.slice(0, 1));
-      await this.#sweepEach(ofKind.slice(1));
-    }
+  /** Sweeps the first list of a kind alone: it shows whether the kind can be read again. */
+  async #sweepDoubtful([first, ...others]: readonly ListKey[]): Promise<void> {
+    if (first === undefined) return;
+    this.#kinds.doubt(first.list);
+    await this.#sweepEach([first]);
+    await this.#sweepEach(others);
   }
 
   async #sweepEach(keys: readonly ListKey[]): Promise<void> {

@@ -28,23 +28,38 @@ export class PastSweeps {
   }
 
   /**
-   * Splits lists by their kind. `doubtful`: a list of the kind failed last time. Kinds that stopped the pass
-   * come last. Of each doubtful kind, lists that did not fail themselves come first, then the one that was
-   * tried longest ago.
+   * Splits lists by what to expect. `doubtful`: a list of the kind failed last time; in groups of a kind, to
+   * be read in this order. The later a group, the likelier it stops the pass: first the kinds that have never
+   * stopped it, then healthy lists of the others, last those that have failed themselves, and the kinds of
+   * which no list is answered. Of these the one that was tried longest ago comes first.
    */
-  split(keys: readonly ListKey[]): { promising: ListKey[]; doubtful: ListKey[] } {
+  split(keys: readonly ListKey[]): { promising: ListKey[]; doubtful: ListKey[][] } {
     const failed = keys
       .filter((key) => this.hasFailed(key))
       .toSorted((a, b) => this.#triedAt(a) - this.#triedAt(b));
-    const singly = (key: ListKey): boolean => this.#isCutOff(key) || this.#isBroken(key);
-    const kinds = new Set(failed.filter((key) => !singly(key)).map(({ list }) => list));
+    const ofSeveral = failed.filter((key) => !this.#isCutOff(key) && !this.#isBroken(key));
+    const kinds = new Set(ofSeveral.map(({ list }) => list));
     const stopping = new Set(failed.filter((key) => this.#stoppedThePass(key)).map(({ list }) => list));
+    const rankOf = (key: ListKey): number => {
+      if (!stopping.has(key.list)) return 0;
+      return this.hasFailed(key) || this.#failing.kinds.get(key.list)?.alone === true ? 2 : 1;
+    };
     const kin = keys.filter((key) => kinds.has(key.list) && !this.hasFailed(key));
-    const doubtful = [...kin, ...failed].toSorted(
-      (a, b) => Number(stopping.has(a.list)) - Number(stopping.has(b.list)),
-    );
+    const doubtful = [...kin, ...failed].toSorted((a, b) => rankOf(a) - rankOf(b));
+    const groups = Map.groupBy(doubtful, (key) => `${rankOf(key)} ${key.list}`);
     const ids = new Set(doubtful.map(listId));
-    return { promising: keys.filter((key) => !ids.has(listId(key))), doubtful };
+    return { promising: keys.filter((key) => !ids.has(listId(key))), doubtful: [...groups.values()] };
+  }
+
+  /** True if the last run ended at the list, or the last two if they were ended from outside. */
+  endsRuns(key: ListKey): boolean {
+    return this.#stoppedThePass(key) || this.#isCutOff(key);
+  }
+
+  /** True if the last request for the list, or for any of its kind, was not answered. */
+  isUnanswered(key: ListKey): boolean {
+    const { lists, kinds } = this.#failing;
+    return lists.has(listId(key)) || kinds.has(key.list);
   }
 
   /**
@@ -100,7 +115,7 @@ export class PastSweeps {
   hasFailed(key: ListKey): boolean {
     const last = this.#newest(key);
     if (last?.state === 'paused' && last.errorCode === 'ANSWER_FAILED') return true;
-    return this.#stoppedThePass(key) || this.#isCutOff(key) || this.#isBroken(key);
+    return this.endsRuns(key) || this.#isBroken(key);
   }
 
   /** True if its last walk could not be resumed. That says nothing of the other lists of its kind. */

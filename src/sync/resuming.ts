@@ -1,5 +1,4 @@
 import { HOUR } from '../core/clock.ts';
-import type { ListKey } from '../core/lists.ts';
 import type { Pass, PassSpec } from '../mirror/passes/passes.ts';
 import type { ListReport } from './events.ts';
 
@@ -23,22 +22,15 @@ interface Begun {
 const STUCK_AFTER_MS = { sync: HOUR, resync: 20 * HOUR };
 
 /**
- * True for a pass that began long ago and has nothing left to read but lists that fail alone. Each run would
- * end there, and the lists that are complete would not be read again. A consent or an order is carried out
- * nevertheless.
- * @param left the lists that the pass has not read
- * @param failsAlone see `PastSweeps`
+ * True for a pass that began long ago and has only doubtful lists left to read. If these fail alone, each run
+ * would end there, and the lists that are complete would not be read again. A consent or an order is carried
+ * out nevertheless.
  */
-export function isStuck(
-  { spec, pass, now }: Begun,
-  { stopped, hasRead }: Run,
-  left: readonly ListKey[],
-  failsAlone: (key: ListKey) => boolean,
-): boolean {
+export function mayBeStuck({ spec, pass, now }: Begun, { stopped, hasRead }: Run): boolean {
   const { kind, acceptDeletes, acceptAccount, orderId } = spec;
   if (acceptDeletes || acceptAccount || orderId !== undefined) return false;
-  if (!pass.resumed || hasRead || stopped !== null || left.length === 0) return false;
-  return now - pass.startedAt.getTime() >= STUCK_AFTER_MS[kind] && left.every(failsAlone);
+  if (!pass.resumed || hasRead || stopped !== null) return false;
+  return now - pass.startedAt.getTime() >= STUCK_AFTER_MS[kind];
 }
 
 /**

@@ -1,5 +1,7 @@
+import { DAY } from '../../core/clock.ts';
 import { listId, type ListName } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
+import { iso } from '../../database/instants.ts';
 
 /**
  * The last requests for pages of a list, or of a kind of list, none of which was answered: they failed, drew
@@ -18,37 +20,47 @@ export interface Failing {
   readonly kinds: ReadonlyMap<ListName, FailingRequests>;
 }
 
-/** Reads from the ledger which lists the service does not answer. */
-export async function readFailing(sql: Sql): Promise<Failing> {
-  const lists = await readRows(sql, true);
-  const kinds = await readRows(sql, false);
-  return {
-    lists: new Map(lists.map((row) => [listId({ list: row.list, inboxId: row.inbox_id }), row])),
-    kinds: new Map(kinds.map((row) => [row.list, row])),
-  };
-}
+/** Only requests of the last three days count: a `sync` may run once a day. */
+const SINCE_MS = 3 * DAY;
 
-interface Row extends FailingRequests {
-  readonly list: ListName;
+interface Request {
+  readonly list: ListName | null;
   readonly inbox_id: string | null;
+  readonly reason: string;
+  readonly status: number | null;
 }
 
-const OF_PAGES = `list IS NOT NULL AND reason <> 'probe'`;
-
-async function readRows(sql: Sql, isByInbox: boolean): Promise<Row[]> {
-  const key = isByInbox ? 'list, inbox_id' : 'list';
-  const sameInbox = isByInbox ? 'AND answered.inbox_id IS NOT DISTINCT FROM request.inbox_id' : '';
-  const rows = await sql.query<Omit<Row, 'alone'> & { readonly alone: boolean | number }>(
-    `WITH request AS (SELECT * FROM requests WHERE ${OF_PAGES}),
-       answered AS (
-         SELECT ${key}, max(id) AS id FROM request WHERE status < 500 AND status <> 429 GROUP BY ${key}),
-       failing AS (
-         SELECT ${key}, count(*) AS requests, min(id) AS earliest, max(id) AS latest FROM request
-         WHERE id > COALESCE((SELECT id FROM answered WHERE answered.list = request.list ${sameInbox}), 0)
-         GROUP BY ${key})
-     SELECT list, ${isByInbox ? 'inbox_id' : 'NULL'} AS inbox_id, requests,
-       EXISTS (SELECT 1 FROM requests WHERE id > earliest AND id < latest AND status < 300) AS alone
-     FROM failing`,
+/** Reads from the ledger which lists the service did not answer before `now` (epoch ms). */
+export async function readFailing(sql: Sql, now: number): Promise<Failing> {
+  const requests = await sql.query<Request>(
+    `SELECT list, inbox_id, reason, status FROM requests WHERE sent_at > $1 ORDER BY sent_at, id`,
+    iso(now - SINCE_MS),
   );
-  return rows.map((row) => ({ ...row, alone: Boolean(row.alone) }));
+  const lists = new Failures<string>();
+  const kinds = new Failures<ListName>();
+  let served = 0;
+  for (const { list, inbox_id: inboxId, reason, status } of requests) {
+    if (status !== null && status < 300) served += 1;
+    // A question about a single row is not for a page.
+    if (list === null || reason === 'probe') continue;
+    const isAnswered = status !== null && status < 500 && status !== 429;
+    lists.note(listId({ list, inboxId }), isAnswered, served);
+    kinds.note(list, isAnswered, served);
+  }
+  return { lists: lists.last, kinds: kinds.last };
+}
+
+/** The failures since the last answer, by name. */
+class Failures<Name> {
+  readonly last = new Map<Name, FailingRequests & { readonly servedBefore: number }>();
+
+  /** @param served the requests for anything that were served so far */
+  note(name: Name, isAnswered: boolean, served: number): void {
+    if (isAnswered) {
+      this.last.delete(name);
+      return;
+    }
+    const { requests, servedBefore } = this.last.get(name) ?? { requests: 0, servedBefore: served };
+    this.last.set(name, { requests: requests + 1, alone: served > servedBefore, servedBefore });
+  }
 }

@@ -112,9 +112,9 @@ export class DatabaseLedger implements Ledger {
     }, GATE);
   }
 
-  async holdGate(requestId: number, until: number, cause: string, now: number): Promise<boolean> {
+  async holdGate(requestId: number | null, until: number, cause: string, now: number): Promise<boolean> {
     return await this.#database.transaction(async (tx) => {
-      if (await isFailingAlone(tx, requestId, now)) return false;
+      if (requestId !== null && (await isFailingAlone(tx, requestId, now))) return false;
       await tx.execute(
         `INSERT INTO gate_state (id, strikes, paused_at, paused_until, cause) VALUES (1, 0, $1, $2, $3)
          ON CONFLICT (id) DO UPDATE SET strikes = excluded.strikes, paused_at = excluded.paused_at,

@@ -3,7 +3,7 @@ import type { ListKey } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 
-/** A path that drew this many 429s in a row, or a kind of question, may have a limit of its own. */
+/** A path, or a kind of question, that drew this many 429s in a row may have a limit of its own. */
 const LEAST_REFUSALS = 2;
 
 /** That many answers to other requests since the first of them show that the account is not refused. */
@@ -16,7 +16,7 @@ const LEAST_SERVED = 10;
 export async function refusesQuestions(sql: Sql, { list, inboxId }: ListKey, now: number): Promise<boolean> {
   const last = await sql.query<{ inbox_id: string | null; status: number | null }>(
     `SELECT inbox_id, status FROM requests WHERE sent_at > $1 AND reason = 'probe' AND list = $2
-     ORDER BY id DESC`,
+     ORDER BY sent_at DESC, id DESC`,
     iso(now - HOUR),
     list,
   );
@@ -50,7 +50,7 @@ export async function refusedAloneSince(sql: Sql, sent: SentRequest, now: number
   return null;
 }
 
-/** Each question about a single row has a path of its own: those of an inbox, or of all, may share a limit. */
+/** Each question about a row has a path of its own: those of an inbox, or of all, may share a limit. */
 function kindsOf({ path, reason, list, inbox_id: inboxId }: SentRequest): Condition[] {
   const samePath: Condition = ['path = $2', path];
   if (reason !== 'probe') return [samePath];

@@ -144,20 +144,22 @@ class LedgerGate implements Gate {
     const shuts = asked > patienceMs && tries === TRIES;
     const asks = !throttled && (shuts || (attempts === TRIES && !isScheduled(call)));
     const failure = { tries: attempts, cause, throttled, now };
-    let longest = asked;
+    let elsewhereMs: number | null = null;
     try {
-      if (asks) longest = Math.max(asked, await this.#askElsewhere(failedSince, elsewhere));
+      if (asks) elsewhereMs = await this.#askElsewhere(failedSince, elsewhere);
     } catch (error) {
       const isUnsent = call.signal?.aborted === true || isMirrorError(error, ...UNSENT);
       if (asked === 0 || !isUnsent) throw error;
       // Whoever reads the list next must know for how long it asks to wait.
       return gaveUp(entry, { ...failure, everything: null, resumeAt: new Date(now + asked) });
     }
+    const longest = Math.max(asked, elsewhereMs ?? 0);
     // Where other answers contradict an outage, `#hold` leaves the gate open.
+    const proof = elsewhereMs === null ? requestId : null;
     const everything =
       !alone &&
       failedSince > this.#lastGoodAt &&
-      (longest === 0 || isProbe || (await this.#hold(requestId, cause, longest)));
+      (longest === 0 || isProbe || (await this.#hold(proof, cause, longest)));
     const waitMs = everything ? longest : asked;
     const resumeAt = waitMs > 0 ? new Date(now + waitMs) : undefined;
     this.#isDown ||= everything && !throttled && this.#askingElsewhere === 0;
@@ -168,15 +170,15 @@ class LedgerGate implements Gate {
    * Lets an answer to another request show that the service is up. Sends nothing if an outage is known, or if
    * another answer has shown it already.
    * @param failedSince monotonic ms
-   * @returns for how long a failed answer to the other request asks to wait (ms); 0: it does not ask
+   * @returns for how long a failed answer to the other request asks to wait (ms); null: it has not failed
    * @throws MirrorError `KEY_REFUSED`, the signal's reason, or why the other request could not be sent
    */
-  async #askElsewhere(failedSince: number, elsewhere: FailedCall['elsewhere']): Promise<number> {
-    if (elsewhere === undefined || this.#isDown || failedSince <= this.#lastGoodAt) return 0;
+  async #askElsewhere(failedSince: number, elsewhere: FailedCall['elsewhere']): Promise<number | null> {
+    if (elsewhere === undefined || this.#isDown || failedSince <= this.#lastGoodAt) return null;
     this.#askingElsewhere += 1;
     try {
       await elsewhere();
-      return 0;
+      return null;
     } catch (error) {
       if (!isMirrorError(error, ...OF_ELSEWHERE)) throw error;
       return Math.max(0, (error.resumeAt?.getTime() ?? 0) - this.#options.clock.now());
@@ -262,9 +264,10 @@ class LedgerGate implements Gate {
 
   /**
    * Pauses the gate for every process, for as long as a failed answer has asked (ms).
+   * @param requestId the failed request; null if a request elsewhere has failed too
    * @returns false if only this path fails; then the gate stays open
    */
-  async #hold(requestId: number, failure: string, asked: number): Promise<boolean> {
+  async #hold(requestId: number | null, failure: string, asked: number): Promise<boolean> {
     const now = await this.#turnstile.ledgerNow();
     const until = now + asked;
     const cause = `the service failed (${failure}) and asked to wait ${duration(asked)}`;

@@ -81,7 +81,7 @@ class PassRun implements Run {
   readonly reports: ListReport[] = [];
   stopped: unknown = null;
   hasRead = false;
-  /** The lists at which the pass is stuck (`mayBeStuck`); null if it is not. */
+  /** See `#findStuck`. */
   stuckAt: readonly ListKey[] | null = null;
   readonly #deps: PassDeps;
   readonly #spec: PassSpec;
@@ -120,6 +120,8 @@ class PassRun implements Run {
     const { mirror } = this.#deps;
     const { lists, inboxId, acceptAccount } = this.#spec;
     let inboxes = await mirror.inboxes();
+    this.stuckAt = await this.#findStuck(inboxes);
+    if (this.stuckAt !== null) return;
     const unknown = inboxId === null ? inboxes.length === 0 : !inboxes.some(({ id }) => id === inboxId);
     const isWanted = lists.includes('inboxes') || unknown || acceptAccount;
     const isLast = isWanted && !unknown && !acceptAccount && (await this.#canWait(INBOXES));
@@ -143,9 +145,7 @@ class PassRun implements Run {
    * It shows whose they are, though, so that an inbox must show it instead.
    */
   async #canWait(inboxes: ListKey): Promise<boolean> {
-    const { account, client, signal } = this.#deps;
-    if (!this.#past.endsRuns(inboxes)) return false;
-    return await account.showsInbox(client, { reason: this.#reason(), signal, tries: 1 }).catch(() => false);
+    return this.#past.endsRuns(inboxes) && (await this.#showsInbox());
   }
 
   async #sweepLists(keys: readonly ListKey[], inboxes: readonly Inbox[]): Promise<void> {
@@ -158,32 +158,28 @@ class PassRun implements Run {
     const isSuspect = ({ inboxId }: ListKey): boolean => inboxId !== null && suspects.has(inboxId);
     for (const key of keys.filter(isSuspect)) this.#report({ key, outcome: 'skipped', ...NO_FIGURES });
     await this.#sweepEach(promising.filter((key) => !isSuspect(key)));
-    const left = await this.#notDone(doubtful.flat().filter((key) => !isSuspect(key)));
-    if (left.length > 0 && (await this.#isStuck(left))) this.stuckAt = left;
-    else for (const group of doubtful) await this.#sweepDoubtful(group.filter((key) => !isSuspect(key)));
+    for (const group of doubtful) await this.#sweepDoubtful(group.filter((key) => !isSuspect(key)));
   }
 
-  /** @param left the lists that the pass has not read; all are doubtful */
-  async #isStuck([first, ...others]: readonly ListKey[]): Promise<boolean> {
-    const { clock, client, signal } = this.#deps;
-    const begun = { spec: this.#spec, pass: this.#pass, now: clock.now() };
-    if (first === undefined || !mayBeStuck(begun, this)) return false;
-    const every = (fails: (key: ListKey) => boolean): boolean => [first, ...others].every(fails);
-    if (every((key) => this.#past.failsAlone(key))) return true;
-    if (!every((key) => this.#past.isUnanswered(key))) return false;
-    // After an outage these can be read. An answer to this request tells the next run whether it was one.
-    try {
-      await client.ping({ reason: this.#reason(), signal });
-    } catch (error) {
-      if (reachIn(error, signal) === 'pass') this.#fail(first, error);
-    }
-    return false;
-  }
-
-  async #notDone(keys: readonly ListKey[]): Promise<ListKey[]> {
+  /** The lists at which a pass is stuck (`mayBeStuck`); null if it is not. */
+  async #findStuck(inboxes: readonly Inbox[]): Promise<readonly ListKey[] | null> {
+    const now = this.#deps.clock.now();
+    if (!mayBeStuck({ spec: this.#spec, pass: this.#pass, now })) return null;
+    const selected = inboxes.filter(({ id, suspect }) => coversInbox(this.#spec, id) && !suspect);
     const left = [];
-    for (const key of keys) if (!(await this.#alreadyDone(key))) left.push(key);
-    return left;
+    for (const key of keysOf(this.#spec.lists, selected)) if (!(await this.#alreadyDone(key))) left.push(key);
+    const others = left.filter((key) => !this.#past.failsAlone(key));
+    if (others.length === 0) return left.length > 0 ? left : null;
+    if (!others.every((key) => this.#past.isUnanswered(key))) return null;
+    // After an outage these can be read. An answer to this request tells the next run whether it was one.
+    await this.#showsInbox();
+    return null;
+  }
+
+  /** Asks for one of the mirror's inboxes. A failure counts as no: the next requests show why. */
+  async #showsInbox(): Promise<boolean> {
+    const { account, client, signal } = this.#deps;
+    return await account.showsInbox(client, { reason: this.#reason(), signal, tries: 1 }).catch(() => false);
   }
 
   /** Sweeps the first list of a kind alone: it shows whether the kind can be read again. */
@@ -285,15 +281,12 @@ class PassRun implements Run {
   }
 }
 
-/** At most this many inboxes in the message. */
-const MOST_NAMED = 10;
-
 /** The error for an inbox that the service does not have; it names those that the service has. */
 export function unknownInbox(inboxId: string, inboxes: readonly Inbox[]): MirrorError {
-  const known = inboxes.slice(0, MOST_NAMED).map(({ id, name }) => `${id} (${name ?? 'no name'})`);
+  const known = inboxes.slice(0, 10).map(({ id, name }) => `${id} (${name ?? 'no name'})`);
   return new MirrorError(
     'USAGE',
     `The service has no inbox ${inboxId}. ` +
-      `It has: ${known.join(', ') || 'none'}${inboxes.length > MOST_NAMED ? ', …' : ''}.`,
+      `It has: ${known.join(', ') || 'none'}${inboxes.length > 10 ? ', …' : ''}.`,
   );
 }

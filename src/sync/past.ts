@@ -29,9 +29,10 @@ export class PastSweeps {
 
   /**
    * Splits lists by what to expect. `doubtful`: a list of the kind failed last time; in groups of a kind, to
-   * be read in this order. The later a group, the likelier it stops the pass: first the kinds that have never
-   * stopped it, then healthy lists of the others, last those that have failed themselves, and the kinds of
-   * which no list is answered. Of these the one that was tried longest ago comes first.
+   * be read in this order. The later a group, the likelier it ends the run: first lists that have not failed
+   * themselves, those of a kind that has ended one later; then lists that have failed; last those that have
+   * ended a run, and the kinds of which no list is answered. Of these the one that was tried longest ago
+   * comes first.
    */
   split(keys: readonly ListKey[]): { promising: ListKey[]; doubtful: ListKey[][] } {
     const failed = keys
@@ -41,8 +42,10 @@ export class PastSweeps {
     const kinds = new Set(ofSeveral.map(({ list }) => list));
     const stopping = new Set(failed.filter((key) => this.#stoppedThePass(key)).map(({ list }) => list));
     const rankOf = (key: ListKey): number => {
-      if (!stopping.has(key.list)) return 0;
-      return this.hasFailed(key) || this.#failing.kinds.get(key.list)?.alone === true ? 2 : 1;
+      const isHopeless = stopping.has(key.list) && this.#failing.kinds.get(key.list)?.alone === true;
+      if (this.endsRuns(key) || isHopeless) return 3;
+      if (this.hasFailed(key)) return 2;
+      return stopping.has(key.list) ? 1 : 0;
     };
     const kin = keys.filter((key) => kinds.has(key.list) && !this.hasFailed(key));
     const doubtful = [...kin, ...failed].toSorted((a, b) => rankOf(a) - rankOf(b));
@@ -68,7 +71,7 @@ export class PastSweeps {
    */
   failsAlone(key: ListKey): boolean {
     const { lists, kinds } = this.#failing;
-    if (this.#isBroken(key)) return true;
+    if (this.#isBroken(key) || this.#hasFailedAlone(key)) return true;
     return lists.get(listId(key))?.alone === true || kinds.get(key.list)?.alone === true;
   }
 
@@ -113,9 +116,13 @@ export class PastSweeps {
 
   /** True if the list failed last time, or if the process ended twice while it was not answered. */
   hasFailed(key: ListKey): boolean {
+    return this.#hasFailedAlone(key) || this.endsRuns(key) || this.#isBroken(key);
+  }
+
+  /** True if the gate said so: it had other answers meanwhile. */
+  #hasFailedAlone(key: ListKey): boolean {
     const last = this.#newest(key);
-    if (last?.state === 'paused' && last.errorCode === 'ANSWER_FAILED') return true;
-    return this.endsRuns(key) || this.#isBroken(key);
+    return last?.state === 'paused' && last.errorCode === 'ANSWER_FAILED';
   }
 
   /** True if its last walk could not be resumed. That says nothing of the other lists of its kind. */

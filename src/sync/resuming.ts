@@ -22,15 +22,14 @@ interface Begun {
 const STUCK_AFTER_MS = { sync: HOUR, resync: 20 * HOUR };
 
 /**
- * True for a pass that began long ago and has only doubtful lists left to read. If these fail alone, each run
- * would end there, and the lists that are complete would not be read again. A consent or an order is carried
- * out nevertheless.
+ * True for a pass that began long ago. If only lists that fail alone are left to read, each run would end
+ * there, and the lists that are complete would not be read again. A consent or an order is carried out
+ * nevertheless.
  */
-export function mayBeStuck({ spec, pass, now }: Begun, { stopped, hasRead }: Run): boolean {
+export function mayBeStuck({ spec, pass, now }: Begun): boolean {
   const { kind, acceptDeletes, acceptAccount, orderId } = spec;
   if (acceptDeletes || acceptAccount || orderId !== undefined) return false;
-  if (!pass.resumed || hasRead || stopped !== null) return false;
-  return now - pass.startedAt.getTime() >= STUCK_AFTER_MS[kind];
+  return pass.resumed && now - pass.startedAt.getTime() >= STUCK_AFTER_MS[kind];
 }
 
 /**

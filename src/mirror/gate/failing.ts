@@ -26,23 +26,23 @@ const SINCE_MS = 3 * DAY;
 interface Request {
   readonly list: ListName | null;
   readonly inbox_id: string | null;
-  readonly reason: string;
+  readonly path: string;
   readonly status: number | null;
 }
 
 /** Reads from the ledger which lists the service did not answer before `now` (epoch ms). */
 export async function readFailing(sql: Sql, now: number): Promise<Failing> {
   const requests = await sql.query<Request>(
-    `SELECT list, inbox_id, reason, status FROM requests WHERE sent_at > $1 ORDER BY sent_at, id`,
+    `SELECT list, inbox_id, path, status FROM requests WHERE sent_at > $1 ORDER BY sent_at, id`,
     iso(now - SINCE_MS),
   );
   const lists = new Failures<string>();
   const kinds = new Failures<ListName>();
   let served = 0;
-  for (const { list, inbox_id: inboxId, reason, status } of requests) {
+  for (const { list, inbox_id: inboxId, path, status } of requests) {
     if (status !== null && status < 300) served += 1;
-    // A question about a single row is not for a page.
-    if (list === null || reason === 'probe') continue;
+    // Other paths are those of single rows and of searches.
+    if (list === null || !path.endsWith(`/${list}`)) continue;
     const isAnswered = status !== null && status < 500 && status !== 429;
     lists.note(listId({ list, inboxId }), isAnswered, served);
     kinds.note(list, isAnswered, served);

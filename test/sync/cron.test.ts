@@ -1,0 +1,186 @@
+import { describe, expect, test } from 'vitest';
+import { DAY, HOUR, MINUTE, SECOND } from '../../src/core/clock.ts';
+import type { ScriptedOutcome } from '../../src/sandbox/sandbox.ts';
+import { Cron } from '../support/cron.ts';
+import { passSpec } from '../support/pass-spec.ts';
+import { expectEqualToService } from '../support/truth.ts';
+
+const THREE_INBOXES = { conversations: [12, 12, 12] };
+const BUDGET = { perSecond: 1, perDay: 5000, reserved: 250 };
+
+/** A mirror that a sync has filled an hour ago. */
+async function filled(options: Parameters<typeof Cron.with>[0] = {}): Promise<Cron> {
+  const cron = await Cron.with({ budget: BUDGET, ...options });
+  await cron.sync();
+  cron.clock.advance(HOUR);
+  return cron;
+}
+
+/** The path without `/v1` and query. */
+const plain = (path: string): string => path.replace(/^\/v1/, '').replace(/\?.*/, '');
+
+function fail({ service }: Cron, isBroken: (path: string) => boolean, failure: ScriptedOutcome): void {
+  service.sandbox.script(({ path }) => (isBroken(plain(path)) ? failure : undefined));
+}
+
+const REFUSED: ScriptedOutcome = { status: 429 };
+const refusedFor = (seconds: number): ScriptedOutcome => ({
+  status: 429,
+  headers: { 'retry-after': String(seconds) },
+});
+
+describe('a list that hangs, and a cron that ends each run', () => {
+  test.each([20, 60, 120])('after %i s leave all other lists their readings', async (seconds) => {
+    const cron = await filled({ sandbox: THREE_INBOXES });
+    cron.timeoutMs = seconds * SECOND;
+    const isBroken = (path: string): boolean => path === `/inboxes/${cron.ids[0]}/users`;
+    cron.hangs = isBroken;
+    await cron.every(15 * MINUTE, DAY);
+    expect(Math.max(...(await cron.ages(isBroken)).values())).toBeLessThan(2 * HOUR);
+  });
+});
+
+describe('lists that draw 429s leave all others their readings', () => {
+  test.each<[string, (path: string, ids: string[]) => boolean]>([
+    [
+      'users of one inbox and tags of another',
+      (path, [a, b]) => [`/inboxes/${a}/users`, `/inboxes/${b}/tags`].includes(path),
+    ],
+    ['all lists of an inbox', (path, [a]) => path.startsWith(`/inboxes/${a}/`)],
+    ['all conversations', (path) => path.endsWith('/conversations')],
+    ['the inboxes', (path) => path === '/inboxes'],
+  ])('%s', async (_which, which) => {
+    for (const failure of [REFUSED, refusedFor(7200)]) {
+      const cron = await filled({ sandbox: THREE_INBOXES });
+      const isBroken = (path: string): boolean => which(path, cron.ids);
+      fail(cron, isBroken, failure);
+      await cron.every(HOUR, 30 * HOUR);
+      expect(Math.max(...(await cron.ages(isBroken)).values())).toBeLessThan(4 * HOUR);
+      cron.service.sandbox.script(undefined);
+      cron.clock.advance(6 * HOUR);
+      await cron.sync();
+      cron.clock.advance(HOUR);
+      await expectEqualToService((await cron.sync()).mirror);
+    }
+  });
+});
+
+test.each(['sync', 'resync'] as const)(
+  'a daily %s reads all lists but one that draws 429s each day',
+  async (kind) => {
+    const cron = await filled({ sandbox: THREE_INBOXES });
+    const isBroken = (path: string): boolean => path === `/inboxes/${cron.ids[0]}/users`;
+    fail(cron, isBroken, REFUSED);
+    for (let day = 0; day < 6; day += 1) {
+      await cron.sync({ kind });
+      // The first days tell which list it is.
+      if (day >= 2) expect(Math.max(...(await cron.ages(isBroken)).values())).toBeLessThan(HOUR);
+      cron.clock.advance(DAY);
+    }
+  },
+);
+
+describe('questions about single rows that draw 429s', () => {
+  test.each([
+    ['single conversations', /\/conversations\/\d+$/, REFUSED],
+    ['single conversations that ask to wait', /\/conversations\/\d+$/, refusedFor(7200)],
+    ['searches', /\/search$/, REFUSED],
+    ['searches that ask to wait', /\/search$/, refusedFor(7200)],
+  ])('leave all lists their readings, and cost few requests: %s', async (_which, paths, failure) => {
+    const sandbox = { conversations: [60, 60, 60], usersPerInbox: 30, tagsPerInbox: 30 };
+    const cron = await filled({ sandbox, pageSize: 100 });
+    const { world, arrivals } = cron.service.sandbox;
+    fail(cron, (path) => paths.test(path), failure);
+    const from = arrivals.length;
+    await cron.every(HOUR, DAY, (_run, passed) => {
+      for (const inbox of world.inboxes.values()) {
+        if (passed % (4 * HOUR) === 0) world.removeConversation(inbox.id, inbox.conversations.order[7]!);
+        if (passed === 3 * HOUR) world.removeTag(inbox.id, inbox.tags.order[3]!);
+      }
+    });
+    expect(Math.max(...(await cron.ages()).values())).toBeLessThan(3.5 * HOUR);
+    const refused = arrivals.slice(from).filter(({ status }) => status === 429).length;
+    expect(refused).toBeLessThanOrEqual(6 * 24);
+  });
+
+  test('of an inbox that its list leaves out leave all other lists their readings', async () => {
+    const cron = await filled({ sandbox: THREE_INBOXES });
+    const [gone = ''] = cron.ids;
+    const page = await cron.service.http.get('/inboxes', { limit: '10' });
+    const list = JSON.parse(String(page.body)) as { results: { id: string }[] };
+    const body = JSON.stringify({ ...list, results: list.results.filter(({ id }) => id !== gone) });
+    cron.service.sandbox.script(({ path }) => {
+      if (plain(path) === '/inboxes') return { status: 200, body };
+      return plain(path) === `/inboxes/${gone}` ? REFUSED : undefined;
+    });
+    await cron.every(HOUR, DAY);
+    const ages = await cron.ages((path) => path.startsWith(`/inboxes/${gone}/`));
+    expect(Math.max(...ages.values())).toBeLessThan(3 * HOUR);
+  });
+});
+
+test.each([404, 400, 403])(
+  'a list of which a later page answers %i takes a quarter of the requests, and says that it rests',
+  async (status) => {
+    const perDay = 1000;
+    const cron = await filled({
+      sandbox: { conversations: [300, 12, 12] },
+      budget: { ...BUDGET, perDay },
+    });
+    const { sandbox } = cron.service;
+    let pages = 0;
+    const isBroken = (path: string): boolean => path === `/inboxes/${cron.ids[0]}/conversations`;
+    sandbox.script(({ path }) => {
+      if (!isBroken(plain(path))) return undefined;
+      pages = path.includes('next_page') ? pages + 1 : 1;
+      return pages > 20 ? { status } : undefined;
+    });
+    const from = sandbox.arrivals.length;
+    let said = '';
+    await cron.every(HOUR, DAY, ({ report }) => {
+      for (const { error } of report.lists) if (error instanceof Error) said += error.message;
+    });
+    const cost = sandbox.arrivals.slice(from).filter(({ path }) => isBroken(plain(path))).length;
+    expect(cost).toBeLessThan(perDay / 4 + 63);
+    expect(Math.max(...(await cron.ages(isBroken)).values())).toBeLessThan(1.5 * HOUR);
+    expect(said).toContain(`so it rests until 2026-`);
+    expect(said).toContain(`\`inbox-mirror resync conversations --inbox ${cron.ids[0]}\` reads it now.`);
+  },
+);
+
+describe('an outage in a first sync that lasts for days', () => {
+  test.each<[string, ScriptedOutcome]>([
+    ['resets', 'reset'],
+    ['503s that ask to wait', { status: 503, headers: { 'retry-after': '600' } }],
+    ['429s that ask to wait', refusedFor(600)],
+  ])('of %s costs no complete list again', async (_which, failure) => {
+    const cron = await Cron.with({
+      sandbox: { conversations: [100, 100, 100, 100] },
+      budget: { perSecond: 1 / 90, perDay: 5000, reserved: 0 },
+    });
+    const { sandbox } = cron.service;
+    sandbox.script(() => (sandbox.arrivals.length > 35 ? failure : undefined));
+    await cron.sync();
+    cron.clock.advance(10 * MINUTE);
+    await cron.sync();
+    cron.clock.advance(20 * MINUTE);
+    sandbox.script(undefined);
+    const { report, requests } = await cron.sync();
+    expect(report.stopped).toBeNull();
+    // 49 pages in all.
+    expect(requests).toBeLessThanOrEqual(49 - 34 + 1);
+  });
+});
+
+test('a sync does not resume an order that a daemon left half done days ago', async () => {
+  const cron = await filled({ sandbox: THREE_INBOXES });
+  const { mirror } = await cron.sync();
+  const { id } = await mirror.writer.orders.place(passSpec({}), cron.clock.now());
+  const stop = new AbortController();
+  void cron.clock.sleep(6 * SECOND).then(() => stop.abort());
+  await mirror.sync({ orderId: id }, stop.signal);
+  cron.clock.advance(5 * DAY);
+  const { report } = await cron.sync();
+  expect(report.pass.resumed).toBe(false);
+  expect(Math.max(...(await cron.ages()).values())).toBeLessThan(HOUR);
+});

@@ -145,7 +145,8 @@ class PassRun implements Run {
    * It shows whose they are, though, so that an inbox must show it instead.
    */
   async #canWait(inboxes: ListKey): Promise<boolean> {
-    return this.#past.endsRuns(inboxes) && (await this.#showsInbox());
+    const endsRuns = this.#past.endsRuns(inboxes) && this.#past.areUnanswered([inboxes]);
+    return endsRuns && (await this.#showsInbox());
   }
 
   async #sweepLists(keys: readonly ListKey[], inboxes: readonly Inbox[]): Promise<void> {
@@ -170,7 +171,7 @@ class PassRun implements Run {
     for (const key of keysOf(this.#spec.lists, selected)) if (!(await this.#alreadyDone(key))) left.push(key);
     const others = left.filter((key) => !this.#past.failsAlone(key));
     if (others.length === 0) return left.length > 0 ? left : null;
-    if (!others.every((key) => this.#past.isUnanswered(key))) return null;
+    if (!this.#past.areUnanswered(others)) return null;
     // After an outage these can be read. An answer to this request tells the next run whether it was one.
     await this.#showsInbox();
     return null;

@@ -1,3 +1,4 @@
+import { MINUTE } from '../core/clock.ts';
 import { type ErrorCode, MirrorError } from '../core/errors.ts';
 import { duration, plural } from '../core/humanize.ts';
 import { listId, type ListKey, resyncCommand } from '../core/lists.ts';
@@ -12,6 +13,9 @@ const STOPPING = new Set<ErrorCode | null>(['SERVICE_DOWN', 'GATE_PAUSED']);
 
 /** A sweep that was stopped after this many requests without an answer would stop the next run there too. */
 const MOST_UNANSWERED = 2;
+
+/** Requests so many ms apart are those of several runs. */
+const APART_MS = 5 * MINUTE;
 
 /** After a failed walk of at most this many requests a list does not rest. */
 const CHEAP = 10;
@@ -59,10 +63,14 @@ export class PastSweeps {
     return this.#stoppedThePass(key) || this.#isCutOff(key);
   }
 
-  /** True if the last request for the list, or for any of its kind, was not answered. */
-  isUnanswered(key: ListKey): boolean {
+  /**
+   * True if the last request for each of the lists, or for any of its kind, was not answered, and if some of
+   * these requests were sent minutes apart: one run would prove nothing.
+   */
+  areUnanswered(keys: readonly ListKey[]): boolean {
     const { lists, kinds } = this.#failing;
-    return lists.has(listId(key)) || kinds.has(key.list);
+    const failing = keys.map((key) => lists.get(listId(key)) ?? kinds.get(key.list));
+    return failing.every((one) => one !== undefined) && failing.some(({ spanMs }) => spanMs >= APART_MS);
   }
 
   /**

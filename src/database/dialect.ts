@@ -82,6 +82,11 @@ export interface Dialect {
    * `view`), `column_name`, `type` (empty for an expression of a person's view on SQLite).
    */
   readonly allColumns: string;
+  /**
+   * The names of views that are not the program's and that `allColumns` lacks, and a query for the columns of
+   * one (`$1`): on SQLite a view that reads what is gone would fail the query for all. Null: it lacks none.
+   */
+  readonly ownViews: { readonly names: string; readonly columns: string } | null;
   /** A statement that stores the catalogue's texts; null for a database without comments. */
   readonly comments: ((catalogue: readonly CatalogueEntry[]) => string) | null;
   /** Statements that make the database tidy its files. */

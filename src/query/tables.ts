@@ -1,6 +1,7 @@
 import { describeColumn, type Join, readCatalogue } from '../database/columns.ts';
 import { VIEW_NAMES } from '../database/catalogue.ts';
 import { openReadOnly, sqliteFile } from './open.ts';
+import { readColumns } from './reads/rows.ts';
 import type { ReadOnlyMirror } from './result.ts';
 import { nameOf, tokensOf } from './tokens.ts';
 
@@ -70,11 +71,9 @@ export async function describe(url: string): Promise<TableDescription[]> {
 export async function describeIn(mirror: ReadOnlyMirror): Promise<TableDescription[]> {
   const columns = new Map<string, { name: string; type: string }[]>();
   const kinds = new Map<string, TableDescription['kind']>();
-  const { rows } = await mirror.query(mirror.dialect.allColumns);
-  for await (const [name, kind, column, type] of rows) {
-    kinds.set(String(name), kind === 'view' ? 'view' : 'table');
-    const known = columns.get(String(name)) ?? [];
-    columns.set(String(name), [...known, { name: String(column), type: String(type).toLowerCase() }]);
+  for (const { name, kind, column_name: column, type } of await readColumns(mirror)) {
+    kinds.set(name, kind);
+    columns.set(name, [...(columns.get(name) ?? []), { name: column, type: type.toLowerCase() }]);
   }
   const known = new Map(readCatalogue(mirror.dialect).map((entry) => [entry.name, entry]));
   const others = [...columns.keys()].filter((name) => !known.has(name) && !/^(sqlite_|_prisma_)/.test(name));

@@ -332,7 +332,8 @@ describe('a pass that stops', () => {
       );
       const before = sandbox.arrivals.length;
       expect((await mirror.sync(whole)).pass.resumed).toBe(true);
-      expect(askedSince(sandbox, before)).toHaveLength(1 + 5);
+      const pages = askedSince(sandbox, before).filter((path) => path.includes('?'));
+      expect(pages).toHaveLength(1 + 5);
     },
   );
 

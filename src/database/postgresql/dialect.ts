@@ -95,6 +95,7 @@ export const postgresql: Dialect = {
       JOIN pg_attribute ON attrelid = pg_class.oid
     WHERE nspname = current_schema() AND relkind IN ('r', 'p', 'v', 'm') AND attnum > 0 AND NOT attisdropped
     ORDER BY relname, attnum`,
+  ownViews: null,
   lock,
   beginMigration: BEGIN_MIGRATION,
   // Autovacuum does this.

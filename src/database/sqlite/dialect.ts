@@ -1,3 +1,4 @@
+import { VIEW_NAMES } from '../catalogue.ts';
 import type { Dialect } from '../dialect.ts';
 import { iso, UTC } from '../instants.ts';
 import type { ValueKind } from '../columns.ts';
@@ -21,6 +22,15 @@ const OF_TYPE: Partial<Record<ValueKind, string>> = {
   instant: 'from_at FROM status_spans',
   json: 'item_values FROM changes',
 };
+
+const IS_PROGRAMS_VIEW = `type = 'view' AND name IN (${VIEW_NAMES.map((name) => `'${name}'`).join(', ')})`;
+
+function columnsWhere(condition: string): string {
+  return `SELECT master.name, master.type AS kind, info.name AS column_name, info.type AS type
+    FROM (SELECT name, type FROM sqlite_master WHERE ${condition}) AS master,
+      pragma_table_info(master.name) AS info
+    ORDER BY master.name, info.cid`;
+}
 
 interface Uses {
   readonly text: string;
@@ -93,10 +103,11 @@ export const sqlite: Dialect = {
     if (lender === undefined) return `CAST(${column} AS ${TYPES[kind]})`;
     return `(SELECT ${column} UNION ALL SELECT ${lender} WHERE FALSE)`;
   },
-  allColumns: `SELECT master.name, master.type AS kind, info.name AS column_name,
-      info.type AS type
-    FROM sqlite_master AS master, pragma_table_info(master.name) AS info
-    WHERE master.type IN ('table', 'view') ORDER BY master.name, info.cid`,
+  allColumns: columnsWhere(`type = 'table' OR ${IS_PROGRAMS_VIEW}`),
+  ownViews: {
+    names: `SELECT name FROM sqlite_master WHERE type = 'view' AND NOT (${IS_PROGRAMS_VIEW}) ORDER BY name`,
+    columns: columnsWhere('name = $1'),
+  },
   comments: null,
   maintenance: ['PRAGMA optimize', 'PRAGMA wal_checkpoint(TRUNCATE)'],
 };

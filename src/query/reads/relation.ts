@@ -2,7 +2,7 @@ import { MirrorError } from '../../core/errors.ts';
 import { type ValueKind, valueKinds } from '../../database/columns.ts';
 import { nearest } from '../nearest.ts';
 import type { QueryResult, ReadOnlyMirror } from '../result.ts';
-import { readRows } from './rows.ts';
+import { readColumns, readRows } from './rows.ts';
 
 export type { ValueKind } from '../../database/columns.ts';
 
@@ -23,7 +23,7 @@ export interface RelationColumn {
  * @throws MirrorError `USAGE` for a name that does not exist
  */
 export async function findRelations(mirror: ReadOnlyMirror, names: readonly string[]): Promise<Relation[]> {
-  const rows = await readRows<{ name: string; column_name: string }>(mirror, mirror.dialect.allColumns);
+  const rows = await readColumns(mirror);
   const columns = Map.groupBy(rows, ({ name }) => name);
   const kinds = valueKinds(mirror.dialect);
   return names.map((name) => {

@@ -128,7 +128,22 @@ function asFault(database: SqliteDatabase.Database, sql: string, error: unknown)
 }
 
 function allColumns(database: SqliteDatabase.Database): NamedColumn[] {
-  return database.prepare<[], NamedColumn>(sqlite.allColumns).raw().all();
+  const columns = database.prepare<[], NamedColumn>(sqlite.allColumns).raw().all();
+  const { names = '', columns: ofOne = '' } = sqlite.ownViews ?? {};
+  for (const name of database.prepare<[], string>(names).pluck().all()) {
+    const { sql, values } = sqlite.bind(ofOne, [name]);
+    try {
+      columns.push(
+        ...database
+          .prepare<unknown[], NamedColumn>(sql)
+          .raw()
+          .all(...values),
+      );
+    } catch {
+      // The view reads what is gone: it has no columns.
+    }
+  }
+  return columns;
 }
 
 function prepareError(database: SqliteDatabase.Database, sql: string): string | null {

@@ -290,3 +290,24 @@ test.each([
   expect(exitCode).toBe(0);
   expect(/compares instants as text/.test(stderr)).toBe(warns);
 });
+
+test('a view of a person’s own that is broken leaves tables, exports and hints as they are', async () => {
+  const database = await openDatabase(url);
+  await database.execute('CREATE TABLE mine (note TEXT)');
+  await database.execute('CREATE VIEW broken AS SELECT note FROM mine');
+  await database.execute('CREATE VIEW whole AS SELECT id AS conversation FROM conversations');
+  await database.execute('DROP TABLE mine');
+  await database.close();
+  const { stdout } = await program.run('tables');
+  expect(stdout).toMatch(/^whole /m);
+  expect(stdout).not.toMatch(/^broken /m);
+  expect(await program.run('export', 'whole', '--out', program.folder)).toMatchObject({ exitCode: 0 });
+  for (const [sql, hint] of [
+    ['SELECT statsu FROM conversations', 'Perhaps you meant "status".'],
+    ['SELECT conversaton FROM whole', 'Perhaps you meant "conversation"'],
+  ])
+    expect(await program.run('query', sql!)).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining(hint!) as string,
+    });
+});

@@ -107,7 +107,7 @@ describe('questions about single rows that draw 429s', () => {
     const cron = await filled({ sandbox: THREE_INBOXES });
     const [gone = ''] = cron.ids;
     const page = await cron.service.http.get('/inboxes', { limit: '10' });
-    const list = JSON.parse(String(page.body)) as { results: { id: string }[] };
+    const list = JSON.parse(page.body) as { results: { id: string }[] };
     const body = JSON.stringify({ ...list, results: list.results.filter(({ id }) => id !== gone) });
     cron.service.sandbox.script(({ path }) => {
       if (plain(path) === '/inboxes') return { status: 200, body };

@@ -53,7 +53,7 @@ const LOST: Record<LostBookmarks['cause'], string> = {
 /** The outlook as a table of the next readings, and a line for each other fact. */
 export function outlookAsText(output: Output, report: OutlookReport): string {
   const { now, outlook, lost, names } = report;
-  const lines = [nextTable(output, report), '', pagesLine(outlook, now)];
+  const lines = [pagesLine(outlook, now)];
   if (!report.daemonRuns)
     lines.push('daemon    none runs: nothing of this is read until `inbox-mirror start`');
   const shut = haltOf(report);
@@ -66,7 +66,7 @@ export function outlookAsText(output: Output, report: OutlookReport): string {
     lines.push(`whole     ${name} (${inboxId}), since ${fromNow(lostAt, now)}: ${LOST[cause]}`);
   }
   if (lost.length > 0 && report.walkAt !== null) lines.push(againLine(report.walkAt, now));
-  return wrapped(output, lines.join('\n'), HANGING);
+  return `${nextTable(output, report)}\n\n${wrapped(output, lines.join('\n'), HANGING)}`;
 }
 
 function againLine(walkAt: number, now: number): string {
@@ -76,22 +76,23 @@ function againLine(walkAt: number, now: number): string {
 
 function nextTable(output: Output, report: OutlookReport): string {
   const { now, outlook, lost, names, readsPages } = report;
-  if (!readsPages) return 'READ_PAGES=off: only whole lists are read, by their schedules.';
+  const say = (sentence: string): string => wrapped(output, sentence);
+  if (!readsPages) return say('READ_PAGES=off: only whole lists are read, by their schedules.');
   if (outlook.pages === 0 && lost.length > 0)
-    return 'No page can be read singly now: the lines that begin with "whole" say why.';
-  if (outlook.pages === 0) return 'No page can be read singly yet: a first complete sweep finds out.';
+    return say('No page can be read singly now: the lines that begin with "whole" say why.');
+  if (outlook.pages === 0) return say('No page can be read singly yet: a first complete sweep finds out.');
   if (outlook.next.length === 0 && outlook.spentUntil !== null && haltOf(report) === null) {
     const until = `${clockTime(outlook.spentUntil, now, 'UTC')}, ${whenDue(outlook.spentUntil, now)}`;
-    return `No page is read in the next hour: the day's budget is spent until ${until}.`;
+    return say(`No page is read in the next hour: the day's budget is spent until ${until}.`);
   }
   if (outlook.next.length === 0) return 'No page is read in the next hour.';
   const columns: Column[] = [
     { title: 'in' },
     { title: 'inbox' },
     { title: 'page', align: 'right' },
-    { title: 'why' },
     { title: 'age then', align: 'right' },
     { title: 'rows to expect', align: 'right' },
+    { title: 'why' },
   ];
   const rows = outlook.next
     .slice(0, MOST_ROWS)
@@ -99,13 +100,14 @@ function nextTable(output: Output, report: OutlookReport): string {
       duration(reading.at - now),
       nameOf(reading.inboxId, names),
       `${reading.page} of ${reading.pages}`,
-      WHY[reading.why],
       duration(reading.ageMs),
       reading.expected.toFixed(2),
+      WHY[reading.why],
     ]);
   const all = plural(outlook.inAnHour, 'page');
   const more = outlook.next.length > MOST_ROWS ? `, the first ${MOST_ROWS} of them` : '';
-  return `${all} in the next hour${more}; page 1 is the newest\n\n${renderTable(output, columns, rows)}`;
+  const head = say(`${all} in the next hour${more}; page 1 is the newest`);
+  return `${head}\n\n${renderTable(output, columns, rows)}`;
 }
 
 /** The inbox's name; with its id if another inbox has the same name. */

@@ -112,7 +112,8 @@ function cannotCreate(path: string, error: unknown): MirrorError {
   return new MirrorError(
     'DATABASE',
     `Cannot create the database file ${path}: ${messageOf(error)}. ` +
-      `Check that the folder ${dirname(path)} exists and is writable, or set DATABASE_URL to another path.`,
+      `Check that the folder ${dirname(path)} exists and is writable, or name another file ` +
+      '(DATABASE_URL; for the demo --database).',
     { cause: error },
   );
 }

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { MINUTE } from '../../../src/core/clock.ts';
 import { iso } from '../../../src/database/instants.ts';
 import { mirrorFile, testProgram } from '../../support/program.ts';
+import { renderOnTerminal } from '../../support/terminal.ts';
 
 test('plan names the pages to read next, the cost of the schedule and what other budgets would bring', async () => {
   const program = await testProgram({ inboxes: 2, conversations: [250, 40] });
@@ -10,7 +11,7 @@ test('plan names the pages to read next, the cost of the schedule and what other
   const { exitCode, stdout } = await program.run('plan');
   expect(exitCode).toBe(0);
   expect(stdout).toMatch(/^\d+ pages in the next hour, the first 15 of them; page 1 is the newest/);
-  expect(stdout).toMatch(/Support +1 of 3 +changes /);
+  expect(stdout).toMatch(/Support +1 of 3 .* changes$/m);
   expect(stdout).toMatch(/pages +4 pages of 290 conversations; \d+\.\d % of them/);
   expect(stdout).toMatch(/pace +\d+ requests an hour, one in about 1\d s$/m);
   expect(stdout).toMatch(/schedule +one reading of every page costs 4 requests, once a day/);
@@ -28,6 +29,16 @@ test('plan names the pages to read next, the cost of the schedule and what other
   expect(json['next']).toHaveLength(Math.round(Number(json['requests_next_hour'])));
   expect(stdout).toMatch(/^daemon +none runs: nothing of this is read until `inbox-mirror start`$/m);
   expect(json['daemon_runs']).toBe(false);
+});
+
+test('plan keeps its table in columns on a narrow terminal', async () => {
+  const program = await testProgram({ inboxes: 2, conversations: [250, 40] });
+  await program.run('sync');
+  const lines = (await renderOnTerminal(program, 60, 'plan')).split('\n');
+  const titles = lines.findIndex((line) => line.startsWith('in '));
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(60);
+  for (const line of lines.slice(titles + 1, titles + 10))
+    expect(line).toMatch(/^( {4}(changes|schedule|why)|\S.* +\d of \d +.* \d\.\d\d(  changes)?)$/);
 });
 
 test('plan counts what all schedules cost, also where no page is read singly', async () => {

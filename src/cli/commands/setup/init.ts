@@ -6,6 +6,7 @@ import { plural } from '../../../core/humanize.ts';
 import { SANDBOX_KEY } from '../../../core/secrets.ts';
 import { type Io, paint, printFailure, printLine, wrapped } from '../../../session/terminal.ts';
 import type { Runner } from '../../options.ts';
+import { ownCommand } from '../../own-command.ts';
 import type { Ask } from './ask.ts';
 
 /** The systemd unit of the package, four folders up from this file and from its build. */
@@ -136,6 +137,7 @@ async function check(io: Io, settings: Settings): Promise<string | null> {
 
 function nextSteps(io: Io, path: string): string {
   const overridden = ['INBOX_API_URL', 'INBOX_API_KEY', 'INBOX_API_KEY_FILE'].filter((name) => io.env[name]);
+  const own = ownCommand(io);
   const command = (text: string): string => paint(io.stdout, 'bold', text);
   return [
     `\n${path} holds them now; only you can read it.`,
@@ -143,8 +145,8 @@ function nextSteps(io: Io, path: string): string {
       ? []
       : [`The environment sets ${overridden.join(' and ')}, which overrides .env: remove that.`]),
     '',
-    `  ${command('inbox-mirror sync')}      fills the mirror`,
-    `  ${command('inbox-mirror start')}     keeps it fresh until you stop it`,
+    `  ${command(`${own} sync`)}      fills the mirror`,
+    `  ${command(`${own} start`)}     keeps it fresh until you stop it`,
     '',
     existsSync(UNIT)
       ? `To run the daemon as a service, install the systemd unit ${UNIT}; docs/deploy.md has the commands.`

@@ -3,7 +3,7 @@ import { DAY, HOUR, MINUTE, SECOND } from '../../src/core/clock.ts';
 import type { ScriptedOutcome } from '../../src/sandbox/sandbox.ts';
 import { Cron } from '../support/cron.ts';
 import { passSpec } from '../support/pass-spec.ts';
-import { expectEqualToService } from '../support/truth.ts';
+import { expectEqualToService, wrongTombstones } from '../support/truth.ts';
 
 const THREE_INBOXES = { conversations: [12, 12, 12] };
 const BUDGET = { perSecond: 1, perDay: 5000, reserved: 250 };
@@ -102,6 +102,36 @@ describe('questions about single rows that draw 429s', () => {
     const refused = arrivals.slice(from).filter(({ status }) => status === 429).length;
     expect(refused).toBeLessThanOrEqual(6 * 24);
   });
+
+  test.each([
+    ['users', refusedFor(300)],
+    ['users', REFUSED],
+    ['tags', refusedFor(900)],
+  ] as const)(
+    'once delete none of %s that a list leaves out and the search finds: %j',
+    async (list, failure) => {
+      const cron = await filled({
+        sandbox: { conversations: [12], usersPerInbox: 30, tagsPerInbox: 30 },
+        pageSize: 100,
+      });
+      const path = `/inboxes/${cron.ids[0]}/${list}`;
+      const page = await cron.service.http.get(path, { limit: '100' });
+      const { results, ...rest } = JSON.parse(page.body) as { results: unknown[] };
+      const body = JSON.stringify({ ...rest, results: results.toSpliced(5, 5) });
+      let searches = 0;
+      cron.service.sandbox.script(({ path: asked }) => {
+        if (plain(asked) === path) return { status: 200, body };
+        if (!plain(asked).endsWith('/search')) return undefined;
+        searches += 1;
+        return searches <= 2 ? failure : undefined;
+      });
+      for (let runs = 0; runs < 10; runs += 1) {
+        expect(await wrongTombstones((await cron.sync()).mirror)).toEqual([]);
+        cron.clock.advance(15 * MINUTE);
+      }
+      expect(searches).toBeGreaterThan(5);
+    },
+  );
 
   test('of an inbox that its list leaves out leave all other lists their readings', async () => {
     const cron = await filled({ sandbox: THREE_INBOXES });

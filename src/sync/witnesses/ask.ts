@@ -71,13 +71,16 @@ export function isNoWitness(error: unknown, askedBefore: boolean): error is Mirr
   if (isMirrorError(error, 'REQUEST_REFUSED', 'BAD_ANSWER')) return true;
   // The list, whose pages the service answers, would rest for as long as the answer asks to wait.
   if (isMirrorError(error, 'ANSWER_FAILED') && error.resumeAt !== undefined) return true;
-  return askedBefore && isMirrorError(error, 'ANSWER_FAILED', 'SERVICE_DOWN', 'GATE_PAUSED');
+  return askedBefore && isMirrorError(error, 'ANSWER_FAILED', 'SERVICE_DOWN');
 }
 
 /**
- * True if the question itself drew the 429 that has shut the gate. Its list is read to the end: if it stayed
- * open for its questions, they would keep all lists from being read.
+ * True if a question was refused with a 429, or could not be sent for the second time because the gate is
+ * shut. Its sweep becomes complete, because its questions would otherwise keep all lists from being read; but
+ * the suspects stay: a question that was not answered acquits none.
+ * @param askedBefore an earlier run of the sweep had already read all pages
  */
-export function isRefusedQuestion(error: unknown): error is MirrorError {
-  return isMirrorError(error, 'GATE_PAUSED') && error.status === 429;
+export function isRefusedQuestion(error: unknown, askedBefore: boolean): error is MirrorError {
+  if (!isMirrorError(error, 'GATE_PAUSED', 'ANSWER_FAILED')) return false;
+  return error.status === 429 || (askedBefore && error.code === 'GATE_PAUSED');
 }

@@ -47,9 +47,9 @@ export interface Testimony {
   readonly answers: ReadonlyMap<string, Answer['kind'] | 'refused'>;
   /**
    * `whole`: the service was asked for all of them. `cut`: its answers cannot be used, or its 404s prove
-   * nothing. `none`: it was asked for none.
+   * nothing. `unanswered`: a 429 has ended the questions. `none`: it was asked for none.
    */
-  readonly extent: 'whole' | 'cut' | 'none';
+  readonly extent: 'whole' | 'cut' | 'unanswered' | 'none';
 }
 
 const REFUSED = 'such questions have drawn 429s within the hour; nothing was asked';
@@ -71,16 +71,17 @@ export async function hearSuspects(
   const hearing = new Hearing(deps, sweep, questions, settling, tally);
   if (await deps.mirror.refusesQuestions(sweep, deps.clock.now())) {
     deps.onEvent({ kind: 'asking-ended', key: sweep, cause: REFUSED });
-    return { answers: hearing.answers, extent: 'cut' };
+    return { answers: hearing.answers, extent: 'unanswered' };
   }
   deps.onEvent({ kind: 'asking', key: sweep, suspects: questions.asked.length });
   try {
     await hearing.hear();
     return { answers: hearing.answers, extent: hearing.isWithheld ? 'cut' : 'whole' };
   } catch (error) {
-    if (!isNoWitness(error, settling.askedBefore) && !isRefusedQuestion(error)) throw error;
+    const isRefused = isRefusedQuestion(error, settling.askedBefore);
+    if (!isRefused && !isNoWitness(error, settling.askedBefore)) throw error;
     deps.onEvent({ kind: 'asking-ended', key: sweep, cause: error.message });
-    return { answers: hearing.answers, extent: 'cut' };
+    return { answers: hearing.answers, extent: isRefused ? 'unanswered' : 'cut' };
   }
 }
 
@@ -190,6 +191,7 @@ class Hearing {
     try {
       return await this.#proven(() => askFor(this.#deps.client, this.#sweep, suspect, this.#call));
     } catch (error) {
+      if (isRefusedQuestion(error, this.#askedBefore)) throw error;
       if (!isNoWitness(error, this.#askedBefore)) throw error;
       return { kind: 'open', refusal: error.message, fault: error };
     }

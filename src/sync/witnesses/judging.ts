@@ -94,7 +94,7 @@ async function judge(
   const testimony = await hear(deps, sweep, { suspects, due, isBatch, isHeld }, options, tally);
   const { answers, extent } = testimony;
   const refuted = suspects.flatMap(({ id }) => (answers.get(id) === 'there' ? id : []));
-  const judged: Judged = { held: 0, refuted, isCut: extent === 'cut' };
+  const judged: Judged = { held: 0, refuted, isCut: extent === 'cut' || extent === 'unanswered' };
   if ((isBatch || !byIdentity(sweep)) && refuted.length > 0)
     return both(judged, await judgeRefuted(deps, sweep, { suspects, refuted }, options, tally));
   const left = due.filter(({ id }) => !['there', 'gone'].includes(answers.get(id) ?? ''));
@@ -169,7 +169,8 @@ function provesAbsence(
   { list }: Sweep,
   { isBatch, left }: { isBatch: boolean; left: readonly Suspect[] },
 ): boolean {
-  if (SEARCHED_BY[list] !== null) return true;
+  // A search that was not answered has acquitted none.
+  if (SEARCHED_BY[list] !== null) return extent !== 'unanswered';
   if (list !== 'conversations' || !isBatch || left.length <= MOST_ASKED_AFTER_SAMPLE) return false;
   return extent === 'whole' && [...answers.values()].every((answer) => answer === 'gone');
 }

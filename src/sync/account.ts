@@ -30,6 +30,9 @@ const MOST_AHEAD = 50;
 /** No further page is read ahead once the rows of those in memory have this many characters. */
 const MOST_AHEAD_CHARACTERS = 32 * 1024 * 1024;
 
+/** At most this many inboxes are requested by their ids: some may have been deleted. */
+const MOST_SHOWN = 3;
+
 /** At most this many inboxes of each side in the message. */
 const NAMED = 3;
 
@@ -77,18 +80,19 @@ export class AccountCheck {
   }
 
   /**
-   * True if one of the mirror's inboxes has, by its id, the address that the mirror knows. It is a weaker
-   * proof than the list of inboxes, for a service that does not answer that one.
-   * @throws MirrorError the error of the request
+   * True if an inbox, requested by its id, has the address that the mirror knows: a weaker proof than the list
+   * of inboxes, for a service that does not answer that one. False if it has another one, or if the first
+   * inboxes of the mirror do not exist.
+   * @throws MirrorError the error of a request
    */
-  async showsInbox(client: Client, { signal, ...options }: CallOptions): Promise<boolean> {
-    const known = (await this.#deps.mirror.account()).inboxes.find(isLive);
-    if (known === undefined) return false;
-    const found = await this.proven(client, { ...options, signal }, () =>
-      client.getInbox(known.id, { ...options, signal }),
-    );
-    if (found?.item.id !== known.id) return false;
-    return isSameAddress(known.email, found.item.columns['email'] as string | null);
+  async showsInbox(client: Client, options: CallOptions): Promise<boolean> {
+    const known = (await this.#deps.mirror.account()).inboxes.filter(isLive).slice(0, MOST_SHOWN);
+    for (const { id, email } of known) {
+      const found = await this.proven(client, options, () => client.getInbox(id, options));
+      if (found !== null)
+        return found.item.id === id && isSameAddress(email, found.item.columns['email'] as string | null);
+    }
+    return false;
   }
 
   /**
@@ -274,4 +278,14 @@ function named(inboxes: readonly ListedInbox[], others: readonly ListedInbox[]):
   const names = first.slice(0, NAMED).map(({ id, email }) => `${id} (${email ?? 'no address'})`);
   const more = inboxes.length > NAMED ? ', …' : '';
   return `${plural(inboxes.length, 'inbox')}: ${names.join(', ')}${more}`;
+}
+
+/** The error for an account of which only inboxes by their ids are known, and these are not the mirror's. */
+export function perhapsOtherAccount(): MirrorError {
+  return new MirrorError(
+    'OTHER_ACCOUNT',
+    "The service does not answer the list of inboxes, and of this mirror's inboxes the first ones are gone or " +
+      'have another address: it may show another account. No other list was read. Run the command again ' +
+      'later; if that list still fails, check INBOX_API_URL and the key.',
+  );
 }

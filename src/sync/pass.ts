@@ -6,6 +6,7 @@ import type { Inbox } from '../mirror/items/inboxes.ts';
 import { coversInbox } from '../mirror/mirror.ts';
 import type { Pass, PassSpec } from '../mirror/passes/passes.ts';
 import { bottleneckOn } from '../service/gate/limiter.ts';
+import { perhapsOtherAccount } from './account.ts';
 import type { PassDeps } from './deps.ts';
 import { type ListReport, NO_FIGURES } from './events.ts';
 import { Kinds } from './kinds.ts';
@@ -128,6 +129,9 @@ class PassRun implements Run {
     if (isWanted && !isLast) {
       await this.#sweep(INBOXES);
       inboxes = await mirror.inboxes();
+      const hasFailed = this.reports.some(({ error }) => isMirrorError(error, 'ANSWER_FAILED'));
+      if (hasFailed && inboxes.length > 0 && (await this.#showsInbox()) === false)
+        this.stopped ??= perhapsOtherAccount();
     }
     if (this.stopped !== null) return;
     const selected = inboxes.filter(({ id }) => coversInbox(this.#spec, id));
@@ -146,7 +150,7 @@ class PassRun implements Run {
    */
   async #canWait(inboxes: ListKey): Promise<boolean> {
     const endsRuns = this.#past.endsRuns(inboxes) && this.#past.areUnanswered([inboxes]);
-    return endsRuns && (await this.#showsInbox());
+    return endsRuns && (await this.#showsInbox()) === true;
   }
 
   async #sweepLists(keys: readonly ListKey[], inboxes: readonly Inbox[]): Promise<void> {
@@ -177,10 +181,11 @@ class PassRun implements Run {
     return null;
   }
 
-  /** Asks for one of the mirror's inboxes. A failure counts as no: the next requests show why. */
-  async #showsInbox(): Promise<boolean> {
+  /** See `AccountCheck.showsInbox`; null if there is no answer: the next requests show why. */
+  async #showsInbox(): Promise<boolean | null> {
     const { account, client, signal } = this.#deps;
-    return await account.showsInbox(client, { reason: this.#reason(), signal, tries: 1 }).catch(() => false);
+    const once = { reason: this.#reason(), signal, tries: 1, isProbe: true };
+    return await account.showsInbox(client, once).catch(() => null);
   }
 
   /** Sweeps the first list of a kind alone: it shows whether the kind can be read again. */

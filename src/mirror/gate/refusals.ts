@@ -9,21 +9,39 @@ const LEAST_REFUSALS = 2;
 /** That many answers to other requests since the first of them show that the account is not refused. */
 const LEAST_SERVED = 10;
 
+/** After this many 429s in a row, questions rest longer no more: 1, 2, 4, then 8 hours. */
+const MOST_DOUBLINGS = 3;
+
 /**
- * True if the last question about a row of the list, or the last two about rows of its kind, drew 429s in the
- * hour before `now` (epoch ms).
+ * True while questions about rows of the list rest at `now` (epoch ms): for an hour after one drew a 429, or
+ * after two about rows of its kind did, and twice as long after each further one. The service may have asked
+ * for more time than that, but the ledger does not have it.
  */
 export async function refusesQuestions(sql: Sql, { list, inboxId }: ListKey, now: number): Promise<boolean> {
-  const last = await sql.query<{ inbox_id: string | null; status: number | null }>(
-    `SELECT inbox_id, status FROM requests WHERE sent_at > $1 AND reason = 'probe' AND list = $2
+  const newestFirst = await sql.query<Question>(
+    `SELECT sent_at, inbox_id, status FROM requests
+     WHERE sent_at > $1 AND reason = 'probe' AND list = $2 AND status IS NOT NULL
      ORDER BY sent_at DESC, id DESC`,
-    iso(now - HOUR),
+    iso(now - DAY),
     list,
   );
-  const isRefused = (row: { status: number | null } | undefined): boolean => row?.status === 429;
-  return (
-    isRefused(last.find((row) => row.inbox_id === inboxId)) || (isRefused(last[0]) && isRefused(last[1]))
-  );
+  const ofInbox = newestFirst.filter(({ inbox_id: id }) => id === inboxId);
+  return restsAfter(ofInbox, 1, now) || restsAfter(newestFirst, LEAST_REFUSALS, now);
+}
+
+interface Question {
+  readonly sent_at: Date;
+  readonly inbox_id: string | null;
+  readonly status: number;
+}
+
+/** @param least the 429s in a row after which questions rest */
+function restsAfter(newestFirst: readonly Question[], least: number, now: number): boolean {
+  const answered = newestFirst.findIndex(({ status }) => status !== 429);
+  const refused = answered === -1 ? newestFirst.length : answered;
+  const last = newestFirst[0];
+  if (last === undefined || refused < least) return false;
+  return now - last.sent_at.getTime() < HOUR * 2 ** Math.min(refused - least, MOST_DOUBLINGS);
 }
 
 export interface SentRequest {

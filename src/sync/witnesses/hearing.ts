@@ -52,7 +52,7 @@ export interface Testimony {
   readonly extent: 'whole' | 'cut' | 'unanswered' | 'none';
 }
 
-const REFUSED = 'such questions have drawn 429s within the hour; nothing was asked';
+const REFUSED = 'such questions have drawn 429s and rest for some hours; nothing was asked';
 
 /**
  * Asks for each suspect of a sweep and writes the answers. Of a batch, one that is still there is enough.

@@ -80,9 +80,9 @@ export class AccountCheck {
   }
 
   /**
-   * True if an inbox, requested by its id, has the address that the mirror knows: a weaker proof than the list
-   * of inboxes, for a service that does not answer that one. False if it has another one, or if the first
-   * inboxes of the mirror do not exist.
+   * True if an inbox, requested by its id, has the address that the mirror knows: a weaker proof than the
+   * list of inboxes, for a service that does not answer that one. False if it has another one, or if the
+   * first inboxes of the mirror do not exist.
    * @throws MirrorError the error of a request
    */
   async showsInbox(client: Client, options: CallOptions): Promise<boolean> {
@@ -284,8 +284,8 @@ function named(inboxes: readonly ListedInbox[], others: readonly ListedInbox[]):
 export function perhapsOtherAccount(): MirrorError {
   return new MirrorError(
     'OTHER_ACCOUNT',
-    "The service does not answer the list of inboxes, and of this mirror's inboxes the first ones are gone or " +
-      'have another address: it may show another account. No other list was read. Run the command again ' +
+    "The service does not answer the list of inboxes, and this mirror's first inboxes are gone or have " +
+      'another address: it may show another account. No other list was read. Run the command again ' +
       'later; if that list still fails, check INBOX_API_URL and the key.',
   );
 }

@@ -53,6 +53,7 @@ export { targetOf, wholeTargetOf } from './history/deliveries.ts';
 export { placeAfter } from './history/read.ts';
 export { asNdjson, namedChangeAsJson } from './items/names.ts';
 export { isLeaseValid } from './lease.ts';
+export { unknownInbox } from './items/inboxes.ts';
 export { coversInbox } from './passes/scope.ts';
 export { isWithdrawn } from './passes/orders.ts';
 export { isOpenPass } from './passes/states.ts';

@@ -3,7 +3,7 @@ import { isMirrorError, MirrorError } from '../core/errors.ts';
 import type { Reason } from '../core/ledger.ts';
 import { INBOXES, keysOf, listId, type ListKey } from '../core/lists.ts';
 import type { Inbox } from '../mirror/items/inboxes.ts';
-import { coversInbox } from '../mirror/mirror.ts';
+import { coversInbox, unknownInbox } from '../mirror/mirror.ts';
 import type { Pass, PassSpec } from '../mirror/passes/passes.ts';
 import { bottleneckOn } from '../service/gate/limiter.ts';
 import { perhapsOtherAccount } from './account.ts';
@@ -13,7 +13,7 @@ import { Kinds } from './kinds.ts';
 import { PastSweeps } from './past.ts';
 import { PLACES } from './planning/planner.ts';
 import { asRecord } from './record.ts';
-import { isUnfinished, mayBeStuck, type Run } from './resuming.ts';
+import { isOld, isUnfinished, mayBeStuck, type Run } from './resuming.ts';
 import { reachIn, sweepList } from './sweep.ts';
 
 /** How a pass ended. `stopped` is the error that ended it early, null if it ran to its end. */
@@ -168,17 +168,26 @@ class PassRun implements Run {
 
   /** The lists at which a pass is stuck (`mayBeStuck`); null if it is not. */
   async #findStuck(inboxes: readonly Inbox[]): Promise<readonly ListKey[] | null> {
-    const now = this.#deps.clock.now();
-    if (!mayBeStuck({ spec: this.#spec, pass: this.#pass, now })) return null;
+    if (!this.#pass.resumed) return null;
+    const { mirror, clock } = this.#deps;
     const selected = inboxes.filter(({ id, suspect }) => coversInbox(this.#spec, id) && !suspect);
     const left = [];
-    for (const key of keysOf(this.#spec.lists, selected)) if (!(await this.#alreadyDone(key))) left.push(key);
+    let lastReadAt: Date | null = null;
+    for (const key of keysOf(this.#spec.lists, selected)) {
+      const readAt = (await this.#alreadyDone(key))
+        ? (await mirror.sweeps.lastComplete(key))?.finishedAt
+        : null;
+      if (!readAt) left.push(key);
+      else if (lastReadAt === null || readAt > lastReadAt) lastReadAt = readAt;
+    }
+    if (left.length === 0 || !mayBeStuck(this.#spec, this.#pass, lastReadAt, clock.now())) return null;
     const others = left.filter((key) => !this.#past.failsAlone(key));
-    if (others.length === 0) return left.length > 0 ? left : null;
-    if (!this.#past.areUnanswered(others)) return null;
-    // After an outage these can be read. An answer to this request tells the next run whether it was one.
-    await this.#showsInbox();
-    return null;
+    if (others.length === 0) return left;
+    const isRepeated = others.length < left.length;
+    if (!this.#past.areUnanswered(others, isRepeated)) return null;
+    // Unless it was an outage, after which these can be read, an answer to this request tells the next run.
+    const isUp = (await this.#showsInbox()) === true;
+    return isUp && isRepeated && isOld(this.#spec, this.#pass, clock.now()) ? left : null;
   }
 
   /** See `AccountCheck.showsInbox`; null if there is no answer: the next requests show why. */
@@ -285,14 +294,4 @@ class PassRun implements Run {
     this.reports.push(report);
     this.#deps.onEvent({ kind: 'list-done', report });
   }
-}
-
-/** The error for an inbox that the service does not have; it names those that the service has. */
-export function unknownInbox(inboxId: string, inboxes: readonly Inbox[]): MirrorError {
-  const known = inboxes.slice(0, 10).map(({ id, name }) => `${id} (${name ?? 'no name'})`);
-  return new MirrorError(
-    'USAGE',
-    `The service has no inbox ${inboxId}. ` +
-      `It has: ${known.join(', ') || 'none'}${inboxes.length > 10 ? ', …' : ''}.`,
-  );
 }

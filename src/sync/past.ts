@@ -3,7 +3,7 @@ import { type ErrorCode, MirrorError } from '../core/errors.ts';
 import { duration, plural } from '../core/humanize.ts';
 import { listId, type ListKey, resyncCommand } from '../core/lists.ts';
 import { LONGEST_HINT_MS } from '../core/retry-timing.ts';
-import type { Failing } from '../mirror/gate/failing.ts';
+import type { Failing, FailingRequests } from '../mirror/gate/failing.ts';
 import type { LatestSweep } from '../mirror/sweeps/reader.ts';
 import type { PassDeps } from './deps.ts';
 import { restByCost } from './planning/due.ts';
@@ -34,9 +34,9 @@ export class PastSweeps {
   /**
    * Splits lists by what to expect. `doubtful`: a list of the kind failed last time; in groups of a kind, to
    * be read in this order. The later a group, the likelier it ends the run: first lists that have not failed
-   * themselves, those of a kind that has ended one later; then lists that have failed; last those that have
-   * ended a run, and the kinds of which no list is answered. Of these the one that was tried longest ago
-   * comes first.
+   * themselves, those of a kind that has ended one later; then lists that have failed; then the others of a
+   * kind of which no list is answered; last those that have ended a run, of which the one that was tried
+   * longest ago comes first.
    */
   split(keys: readonly ListKey[]): { promising: ListKey[]; doubtful: ListKey[][] } {
     const failed = keys
@@ -46,10 +46,10 @@ export class PastSweeps {
     const kinds = new Set(ofSeveral.map(({ list }) => list));
     const stopping = new Set(failed.filter((key) => this.#stoppedThePass(key)).map(({ list }) => list));
     const rankOf = (key: ListKey): number => {
-      const isHopeless = stopping.has(key.list) && this.#failing.kinds.get(key.list)?.alone === true;
-      if (this.endsRuns(key) || isHopeless) return 3;
+      if (this.endsRuns(key)) return 4;
       if (this.hasFailed(key)) return 2;
-      return stopping.has(key.list) ? 1 : 0;
+      if (!stopping.has(key.list)) return 0;
+      return this.#failing.kinds.get(key.list)?.alone === true ? 3 : 1;
     };
     const kin = keys.filter((key) => kinds.has(key.list) && !this.hasFailed(key));
     const doubtful = [...kin, ...failed].toSorted((a, b) => rankOf(a) - rankOf(b));
@@ -66,11 +66,13 @@ export class PastSweeps {
   /**
    * True if the last request for each of the lists, or for any of its kind, was not answered, and if some of
    * these requests were sent minutes apart: one run would prove nothing.
+   * @param isRepeated several runs have ended already, at other lists
    */
-  areUnanswered(keys: readonly ListKey[]): boolean {
+  areUnanswered(keys: readonly ListKey[], isRepeated = false): boolean {
     const { lists, kinds } = this.#failing;
     const failing = keys.map((key) => lists.get(listId(key)) ?? kinds.get(key.list));
-    return failing.every((one) => one !== undefined) && failing.some(({ spanMs }) => spanMs >= APART_MS);
+    const isApart = (one: FailingRequests): boolean => isRepeated || one.spanMs >= APART_MS;
+    return failing.every((one) => one !== undefined) && failing.some(isApart);
   }
 
   /**

@@ -11,25 +11,30 @@ export interface Run {
   readonly hasRead: boolean;
 }
 
-interface Begun {
-  readonly spec: PassSpec;
-  readonly pass: Pass;
-  /** Epoch ms. */
-  readonly now: number;
-}
+/** A sync can be stuck so many ms after it began. */
+const SYNC_STUCK_MS = HOUR;
 
-/** A pass of each kind can be stuck this many ms after it began. A resync reads whole lists again. */
-const STUCK_AFTER_MS = { sync: HOUR, resync: 20 * HOUR };
+/** A resync can be stuck so many ms after it has last completed a list: a new one reads every page again. */
+const RESYNC_STUCK_MS = 20 * HOUR;
 
 /**
- * True for a pass that began long ago. If only lists that fail alone are left to read, each run would end
- * there, and the lists that are complete would not be read again. A consent or an order is carried out
- * nevertheless.
+ * True for a pass that is old. If only lists that fail alone are left to read, each run would end there, and
+ * the lists that are complete would not be read again. A consent or an order is carried out nevertheless.
+ * @param lastReadAt when the pass last completed a list; null: never
  */
-export function mayBeStuck({ spec, pass, now }: Begun): boolean {
+export function mayBeStuck(spec: PassSpec, pass: Pass, lastReadAt: Date | null, now: number): boolean {
   const { kind, acceptDeletes, acceptAccount, orderId } = spec;
-  if (acceptDeletes || acceptAccount || orderId !== undefined) return false;
-  return pass.resumed && now - pass.startedAt.getTime() >= STUCK_AFTER_MS[kind];
+  if (acceptDeletes || acceptAccount || orderId !== undefined || !pass.resumed) return false;
+  if (kind === 'sync') return now - pass.startedAt.getTime() >= SYNC_STUCK_MS;
+  return now - (lastReadAt ?? pass.startedAt).getTime() >= RESYNC_STUCK_MS;
+}
+
+/** Lists of a sync that ends at others too count as failing alone once it began so many ms ago. */
+const OLD_MS = 3 * HOUR;
+
+/** True for a sync that is so old that each of the lists that are left would have to be tried in turn. */
+export function isOld({ kind }: PassSpec, { startedAt }: Pass, now: number): boolean {
+  return kind === 'sync' && now - startedAt.getTime() >= OLD_MS;
 }
 
 /**

@@ -80,6 +80,24 @@ test.each(['sync', 'resync'] as const)(
   },
 );
 
+test.each<[string, (path: string, ids: string[]) => boolean]>([
+  [
+    'users of one inbox and tags of another',
+    (path, [a, b]) => [`/inboxes/${a}/users`, `/inboxes/${b}/tags`].includes(path),
+  ],
+  ['all lists of an inbox', (path, [a]) => path.startsWith(`/inboxes/${a}/`)],
+])('a daily sync reads all lists but %s, which draw 429s each day', async (_which, which) => {
+  const cron = await filled({ sandbox: THREE_INBOXES });
+  const isBroken = (path: string): boolean => which(path, cron.ids);
+  fail(cron, isBroken, REFUSED);
+  for (let day = 0; day < 10; day += 1) {
+    await cron.sync();
+    // The first days tell which lists they are.
+    if (day >= 5) expect(Math.max(...(await cron.ages(isBroken)).values())).toBeLessThan(1.5 * DAY);
+    cron.clock.advance(DAY);
+  }
+});
+
 describe('questions about single rows that draw 429s', () => {
   test.each([
     ['single conversations', /\/conversations\/\d+$/, REFUSED],

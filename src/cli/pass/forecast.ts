@@ -1,11 +1,11 @@
 import { SECOND } from '../../core/clock.ts';
 import { clockTime, thousands, duration, plural } from '../../core/humanize.ts';
 import { listId } from '../../core/lists.ts';
+import { unknownInbox } from '../../mirror/mirror.ts';
 import type { Scope } from '../../mirror/passes/scope.ts';
 import type { Session } from '../../session/session.ts';
 import { type Output, printJson, printLine, wrapped } from '../../session/terminal.ts';
 import { notBefore, sendingWords, shutGate } from '../../status/sending.ts';
-import { unknownInbox } from '../../sync/pass.ts';
 import { type Forecast, forecastResync } from '../../sync/planning/forecast.ts';
 
 /**

@@ -51,7 +51,8 @@ function printReport({ stdout, stderr }: Streams, report: PassReport, words: Wor
   const complete = lists.filter(isComplete).length;
   const summary = `${complete} of ${plural(lists.length, 'list')} complete: ${cost}`;
   // A resync that has reached its end stays open if only single lists failed.
-  const rest = report.isOpen === true ? ' Run the same command again later: it reads what is missing.' : '';
+  const rest =
+    report.isOpen === true ? ' Run the same command again within 20 hours: it reads what is missing.' : '';
   if (stopped === null) printLine(stderr, wrapped(stderr, `${summary}${rest}`));
   else printStop(stderr, report, words);
 }

@@ -22,8 +22,8 @@ export interface Failing {
   readonly kinds: ReadonlyMap<ListName, FailingRequests>;
 }
 
-/** Only requests of the last three days count: a `sync` may run once a day. */
-const SINCE_MS = 3 * DAY;
+/** Only requests of so many ms count: a `sync` may run once a day, and try one of several lists each day. */
+const SINCE_MS = 8 * DAY;
 
 interface Request {
   readonly sent_at: Date;

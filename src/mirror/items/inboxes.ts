@@ -1,3 +1,4 @@
+import { MirrorError } from '../../core/errors.ts';
 import type { Sql } from '../../database/database.ts';
 
 /** An inbox without a tombstone. */
@@ -26,4 +27,17 @@ export async function liveInboxes(sql: Sql): Promise<Inbox[]> {
     authorised: row.is_authorised,
     suspect: row.missing_since !== null,
   }));
+}
+
+/** At most this many inboxes in the message. */
+const MOST_NAMED = 10;
+
+/** The error for an inbox that the service does not have; it names those that the service has. */
+export function unknownInbox(inboxId: string, inboxes: readonly Inbox[]): MirrorError {
+  const known = inboxes.slice(0, MOST_NAMED).map(({ id, name }) => `${id} (${name ?? 'no name'})`);
+  return new MirrorError(
+    'USAGE',
+    `The service has no inbox ${inboxId}. ` +
+      `It has: ${known.join(', ') || 'none'}${inboxes.length > MOST_NAMED ? ', …' : ''}.`,
+  );
 }

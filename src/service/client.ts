@@ -176,7 +176,7 @@ class HttpClient implements Client {
   }
 
   async ping(options: CallOptions): Promise<Ping> {
-    const { outcome, asError } = await this.#requestInboxes({ ...options, tries: 1, isProbe: true });
+    const { outcome, asError } = await this.#requestInboxes({ ...options, tries: 1 });
     if (!outcome.ok) throw asError();
     return { ...outcome.result, serviceTime: serviceTime(outcome.answer) };
   }

@@ -129,9 +129,9 @@ class PassRun implements Run {
     if (isWanted && !isLast) {
       await this.#sweep(INBOXES);
       inboxes = await mirror.inboxes();
-      const hasFailed = this.reports.some(({ error }) => isMirrorError(error, 'ANSWER_FAILED'));
-      if (hasFailed && inboxes.length > 0 && (await this.#showsInbox()) === false)
-        this.stopped ??= perhapsOtherAccount();
+      const hasFailed = this.reports.some(({ outcome }) => outcome === 'failed' || outcome === 'paused');
+      if (this.stopped === null && hasFailed && inboxes.length > 0 && (await this.#showsInbox()) === false)
+        this.stopped = perhapsOtherAccount();
     }
     if (this.stopped !== null) return;
     const selected = inboxes.filter(({ id }) => coversInbox(this.#spec, id));

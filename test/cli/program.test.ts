@@ -520,7 +520,10 @@ test('sync reads the other lists when one answers 503 and asks to wait for hours
   }
   expect((await program.run('status')).stdout).not.toContain('requests stopped');
   const resync = await program.run('resync');
-  expect([resync.exitCode, /Run the same command again later/.test(resync.stderr)]).toEqual([4, true]);
+  expect([resync.exitCode, /Run the same command again within 20 hours/.test(resync.stderr)]).toEqual([
+    4,
+    true,
+  ]);
   const from = program.sandbox.arrivals.length;
   expect((await program.run('resync')).stdout).toContain('already complete');
   expect(program.sandbox.arrivals).toHaveLength(from);

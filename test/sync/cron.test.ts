@@ -121,13 +121,18 @@ describe('questions about single rows that draw 429s', () => {
     expect(refused).toBeLessThanOrEqual(6 * 24);
   });
 
-  test.each([
-    ['users', refusedFor(300)],
-    ['users', REFUSED],
-    ['tags', refusedFor(900)],
-  ] as const)(
-    'once delete none of %s that a list leaves out and the search finds: %j',
-    async (list, failure) => {
+  test.each<[list: 'users' | 'tags', failure: ScriptedOutcome, times: number]>([
+    ['users', refusedFor(300), 2],
+    ['users', REFUSED, 2],
+    ['tags', refusedFor(900), 2],
+    ['tags', { status: 503, headers: { 'retry-after': '300' } }, 4],
+    ['users', { status: 500 }, 12],
+    ['users', 'reset', 12],
+    ['tags', { status: 400 }, 6],
+    ['tags', { status: 403 }, 6],
+  ])(
+    'or fail delete none of the %s that a list leaves out and the search finds: %j',
+    async (list, failure, times) => {
       const cron = await filled({
         sandbox: { conversations: [12], usersPerInbox: 30, tagsPerInbox: 30 },
         pageSize: 100,
@@ -141,15 +146,28 @@ describe('questions about single rows that draw 429s', () => {
         if (plain(asked) === path) return { status: 200, body };
         if (!plain(asked).endsWith('/search')) return undefined;
         searches += 1;
-        return searches <= 2 ? failure : undefined;
+        return searches <= times ? failure : undefined;
       });
       for (let runs = 0; runs < 10; runs += 1) {
         expect(await wrongTombstones((await cron.sync()).mirror)).toEqual([]);
         cron.clock.advance(runs < 4 ? 15 * MINUTE : 2 * HOUR);
       }
-      expect(searches).toBeGreaterThan(2);
+      expect(searches).toBeGreaterThan(times);
     },
   );
+
+  test('for one conversation keep no other deletion of its inbox unknown', async () => {
+    const cron = await filled({ sandbox: { conversations: [60] }, pageSize: 100 });
+    const { world } = cron.service.sandbox;
+    const [inbox] = world.inboxes.values();
+    const ids = inbox!.conversations.order.slice(10, 14);
+    fail(cron, (path) => path.endsWith(`/conversations/${ids[0]}`), REFUSED);
+    for (const id of ids) world.removeConversation(inbox!.id, id);
+    await cron.every(HOUR, 2 * DAY);
+    const { mirror } = await cron.sync();
+    const gone = `SELECT id FROM conversations WHERE deleted_at IS NOT NULL ORDER BY id`;
+    expect(await mirror.database.query(gone)).toEqual(ids.slice(1).map((id) => ({ id })));
+  });
 
   test('of an inbox that its list leaves out leave all other lists their readings', async () => {
     const cron = await filled({ sandbox: THREE_INBOXES });
@@ -225,6 +243,8 @@ test.each<[string, ScriptedOutcome]>([
   ['a reset', 'reset'],
   ['429s', REFUSED],
   ['a 503 that asks to wait', { status: 503, headers: { 'retry-after': '3600' } }],
+  ['a 404', { status: 404 }],
+  ['an answer of another shape', { status: 200, body: '{}' }],
 ])(
   'while the list of inboxes draws %s, another account with the same ids writes no row',
   async (_what, failure) => {

@@ -4,7 +4,7 @@ import { listId, type ListKey } from '../../core/lists.ts';
 import type { Side } from '../../mirror/items/suspects/suspects.ts';
 import type { CallOptions } from '../../service/client.ts';
 import type { SweepDeps } from '../deps.ts';
-import { isNoWitness, isRefusedQuestion } from './ask.ts';
+import { isNoWitness } from './ask.ts';
 
 type Deps = Pick<SweepDeps, 'client' | 'mirror' | 'clock'>;
 
@@ -79,7 +79,8 @@ async function askExample(
   } catch (error) {
     // Withdrawn access to one inbox says nothing of the others.
     if (isMirrorError(error, 'LIST_FORBIDDEN')) return 'not-returned';
-    if (isRefusedQuestion(error, askedBefore)) throw error;
+    // The gate is shut. If only this row is refused, another one may show what is asked.
+    if (isMirrorError(error, 'GATE_PAUSED')) throw error;
     if (isNoWitness(error, askedBefore)) return 'faulty';
     throw error;
   }

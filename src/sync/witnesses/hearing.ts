@@ -191,7 +191,11 @@ class Hearing {
     try {
       return await this.#proven(() => askFor(this.#deps.client, this.#sweep, suspect, this.#call));
     } catch (error) {
-      if (isRefusedQuestion(error, this.#askedBefore)) throw error;
+      if (isRefusedQuestion(error, this.#askedBefore)) {
+        // The row was asked for: the next time, others go first.
+        await this.#settle(suspect, { kind: 'open', refusal: error.message });
+        throw error;
+      }
       if (!isNoWitness(error, this.#askedBefore)) throw error;
       return { kind: 'open', refusal: error.message, fault: error };
     }

@@ -169,8 +169,9 @@ function provesAbsence(
   { list }: Sweep,
   { isBatch, left }: { isBatch: boolean; left: readonly Suspect[] },
 ): boolean {
-  // A search that was not answered has acquitted none.
-  if (SEARCHED_BY[list] !== null) return extent !== 'unanswered';
+  // A search that failed or was refused could have acquitted its row.
+  if (SEARCHED_BY[list] !== null)
+    return extent !== 'cut' && extent !== 'unanswered' && ![...answers.values()].includes('refused');
   if (list !== 'conversations' || !isBatch || left.length <= MOST_ASKED_AFTER_SAMPLE) return false;
   return extent === 'whole' && [...answers.values()].every((answer) => answer === 'gone');
 }

@@ -128,8 +128,6 @@ describe('questions about single rows that draw 429s', () => {
     ['tags', { status: 503, headers: { 'retry-after': '300' } }, 4],
     ['users', { status: 500 }, 12],
     ['users', 'reset', 12],
-    ['tags', { status: 400 }, 6],
-    ['tags', { status: 403 }, 6],
   ])(
     'or fail delete none of the %s that a list leaves out and the search finds: %j',
     async (list, failure, times) => {
@@ -167,6 +165,21 @@ describe('questions about single rows that draw 429s', () => {
     const { mirror } = await cron.sync();
     const gone = `SELECT id FROM conversations WHERE deleted_at IS NOT NULL ORDER BY id`;
     expect(await mirror.database.query(gone)).toEqual(ids.slice(1).map((id) => ({ id })));
+  });
+
+  test('for the neighbours of a deleted conversation hide its deletion for a day at most', async () => {
+    const cron = await filled({ sandbox: { conversations: [60, 12, 12] }, pageSize: 100 });
+    const { world } = cron.service.sandbox;
+    const [inbox] = world.inboxes.values();
+    const ids = inbox!.conversations.order.toSorted();
+    const around = [ids[19], ids[21]].map((id) => `/conversations/${id}`);
+    fail(cron, (path) => around.some((end) => path.endsWith(end)), REFUSED);
+    await cron.every(HOUR, 3 * HOUR);
+    world.removeConversation(inbox!.id, ids[20]!);
+    await cron.every(HOUR, DAY);
+    const { mirror } = await cron.sync();
+    const gone = `SELECT id FROM conversations WHERE deleted_at IS NOT NULL`;
+    expect(await mirror.database.query(gone)).toEqual([{ id: ids[20] }]);
   });
 
   test('of an inbox that its list leaves out leave all other lists their readings', async () => {

@@ -46,7 +46,7 @@ export async function readFailing(sql: Sql, now: number): Promise<Failing> {
     if (status !== null && status < 300) served += 1;
     // Other paths are those of single rows and of searches.
     if (list === null || !path.endsWith(`/${list}`)) continue;
-    const isAnswered = status !== null && status < 500 && status !== 429;
+    const isAnswered = status !== null && status < 500 && status !== 429 && status !== 408;
     const request = { isAnswered, served, at: sentAt.getTime() };
     lists.note(listId({ list, inboxId }), request);
     kinds.note(list, request);

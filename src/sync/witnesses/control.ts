@@ -79,8 +79,8 @@ async function askExample(
   } catch (error) {
     // Withdrawn access to one inbox says nothing of the others.
     if (isMirrorError(error, 'LIST_FORBIDDEN')) return 'not-returned';
-    // The gate is shut. If only this row is refused, another one may show what is asked.
-    if (isMirrorError(error, 'GATE_PAUSED')) throw error;
+    // Only this row is refused: another one may show what is asked.
+    if (isMirrorError(error, 'ANSWER_FAILED') && error.status === 429) return 'faulty';
     if (isNoWitness(error, askedBefore)) return 'faulty';
     throw error;
   }

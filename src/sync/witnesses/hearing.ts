@@ -1,4 +1,4 @@
-import type { MirrorError } from '../../core/errors.ts';
+import { isMirrorError, type MirrorError } from '../../core/errors.ts';
 import { SEARCHED_BY } from '../../core/lists.ts';
 import type { Side, Suspect } from '../../mirror/items/suspects/suspects.ts';
 import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
@@ -42,15 +42,21 @@ export interface Questions {
   readonly mayCondemn: (suspect: Suspect) => boolean;
 }
 
-/** The service's answers for the suspects that it was asked for. `refused`: it gave none that can be used. */
+/** `refused`: the answer cannot be used. `unanswered`: there was none. */
+type Heard = Answer['kind'] | 'refused' | 'unanswered';
+
+/** The service's answers for the suspects that it was asked for. */
 export interface Testimony {
-  readonly answers: ReadonlyMap<string, Answer['kind'] | 'refused'>;
+  readonly answers: ReadonlyMap<string, Heard>;
   /**
    * `whole`: the service was asked for all of them. `cut`: its answers cannot be used, or its 404s prove
-   * nothing. `unanswered`: a 429 has ended the questions. `none`: it was asked for none.
+   * nothing. `unanswered`: a 429 or a failure has ended the questions. `none`: it was asked for none.
    */
   readonly extent: 'whole' | 'cut' | 'unanswered' | 'none';
 }
+
+/** The errors of a question that has no answer, but may have one later. */
+const UNANSWERED = ['ANSWER_FAILED', 'SERVICE_DOWN'] as const;
 
 const REFUSED = 'such questions have drawn 429s and rest for some hours; nothing was asked';
 
@@ -81,12 +87,13 @@ export async function hearSuspects(
     const isRefused = isRefusedQuestion(error, settling.askedBefore);
     if (!isRefused && !isNoWitness(error, settling.askedBefore)) throw error;
     deps.onEvent({ kind: 'asking-ended', key: sweep, cause: error.message });
-    return { answers: hearing.answers, extent: isRefused ? 'unanswered' : 'cut' };
+    const isUnanswered = isRefused || isMirrorError(error, ...UNANSWERED);
+    return { answers: hearing.answers, extent: isUnanswered ? 'unanswered' : 'cut' };
   }
 }
 
 class Hearing {
-  readonly answers = new Map<string, Answer['kind'] | 'refused'>();
+  readonly answers = new Map<string, Heard>();
   readonly #deps: SweepDeps;
   readonly #sweep: Sweep;
   readonly #questions: Questions;
@@ -206,8 +213,14 @@ class Hearing {
     return await account.proven(client, this.#call, send);
   }
 
-  async #control({ id: near }: Suspect, side: Side): Promise<void> {
-    this.#heard = (await this.#isUnsteady()) ? 'unsteady' : await this.#askControl(near, side);
+  async #control(suspect: Suspect, side: Side): Promise<void> {
+    try {
+      this.#heard = (await this.#isUnsteady()) ? 'unsteady' : await this.#askControl(suspect.id, side);
+    } catch (error) {
+      // As in `#ask`: the next time, other suspects go first.
+      if (isRefusedQuestion(error, this.#askedBefore)) await this.#settle(suspect, { kind: 'open' });
+      throw error;
+    }
     if (this.#heard !== 'returned') this.#withhold(this.#heard);
   }
 
@@ -250,6 +263,8 @@ class Hearing {
     this.#tally.changed += changed;
     this.#tally.deleted += tombstoned;
     onEvent({ kind: 'rows', key, rows: { changed, tombstoned } });
-    this.answers.set(suspect.id, refusal === undefined ? answer.kind : 'refused');
+    const isUnanswered = answer.kind === 'open' && isMirrorError(answer.fault, ...UNANSWERED);
+    const heard = isUnanswered ? 'unanswered' : refusal === undefined ? answer.kind : 'refused';
+    this.answers.set(suspect.id, heard);
   }
 }

@@ -169,9 +169,9 @@ function provesAbsence(
   { list }: Sweep,
   { isBatch, left }: { isBatch: boolean; left: readonly Suspect[] },
 ): boolean {
-  // A search that failed or was refused could have acquitted its row.
+  // A search that failed can still acquit its row. One that the service refuses (4xx) never will.
   if (SEARCHED_BY[list] !== null)
-    return extent !== 'cut' && extent !== 'unanswered' && ![...answers.values()].includes('refused');
+    return extent !== 'unanswered' && ![...answers.values()].includes('unanswered');
   if (list !== 'conversations' || !isBatch || left.length <= MOST_ASKED_AFTER_SAMPLE) return false;
   return extent === 'whole' && [...answers.values()].every((answer) => answer === 'gone');
 }

@@ -81,18 +81,18 @@ export class AccountCheck {
 
   /**
    * True if an inbox, requested by its id, has the address that the mirror knows: a weaker proof than the
-   * list of inboxes, for a service that does not answer that one. False if it has another one, or if the
-   * first inboxes of the mirror do not exist.
+   * list of inboxes, for a service that does not answer that one. False if it has another one; null if the
+   * service does not know the mirror's first inboxes, as in some outages.
    * @throws MirrorError the error of a request
    */
-  async showsInbox(client: Client, options: CallOptions): Promise<boolean> {
+  async showsInbox(client: Client, options: CallOptions): Promise<boolean | null> {
     const known = (await this.#deps.mirror.account()).inboxes.filter(isLive).slice(0, MOST_SHOWN);
     for (const { id, email } of known) {
       const found = await this.proven(client, options, () => client.getInbox(id, options));
       if (found !== null)
         return found.item.id === id && isSameAddress(email, found.item.columns['email'] as string | null);
     }
-    return false;
+    return null;
   }
 
   /**
@@ -284,8 +284,8 @@ function named(inboxes: readonly ListedInbox[], others: readonly ListedInbox[]):
 export function perhapsOtherAccount(): MirrorError {
   return new MirrorError(
     'OTHER_ACCOUNT',
-    "The service does not answer the list of inboxes, and this mirror's first inboxes are gone or have " +
-      'another address: it may show another account. No other list was read. Run the command again ' +
+    'The service does not answer the list of inboxes, and an inbox of this mirror has another address ' +
+      'there: it may show another account. No other list was read. Run the command again ' +
       'later; if that list still fails, check INBOX_API_URL and the key.',
   );
 }

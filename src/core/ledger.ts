@@ -92,9 +92,9 @@ export interface Ledger {
   gateState(): Promise<GateState>;
   /**
    * Pauses the gate after a 429. `until` returns epoch ms; `alone`: only this path or kind of question draws
-   * 429s. Changes nothing and returns null if the request
-   * left before the last pause began. `dayLimit`: the mirror's requests in the window, if the service refused
-   * this one for its limit of the day although the mirror had kept it. Then the gap does not grow.
+   * 429s. Changes nothing and returns null if the request left before the last pause began. `dayLimit`: the
+   * mirror's requests in the window, if the service refused this one for its limit of the day although the
+   * mirror had kept it. Then the gap does not grow.
    */
   pauseGate(
     requestId: number,

@@ -13,7 +13,7 @@ import { Kinds } from './kinds.ts';
 import { PastSweeps } from './past.ts';
 import { PLACES } from './planning/planner.ts';
 import { asRecord } from './record.ts';
-import { isOld, isUnfinished, mayBeStuck, type Run } from './resuming.ts';
+import { isPastProof, isUnfinished, mayBeStuck } from './resuming.ts';
 import { reachIn, sweepList } from './sweep.ts';
 
 /** How a pass ended. `stopped` is the error that ended it early, null if it ran to its end. */
@@ -57,13 +57,17 @@ export async function runPass(deps: PassDeps, spec: PassSpec, places = PLACES): 
     return await runPass(deps, spec, places);
   }
   if (!isOpen) {
-    const failed = report.lists.filter(({ outcome }) => outcome === 'failed' || outcome === 'paused');
+    const failed = report.lists.filter(isMissing);
     await end(failed.length === 0 ? null : notComplete(failed.map(({ key }) => key)), asRecord(report));
   } else if (!isMirrorError(report.stopped, 'LEASE_LOST')) {
     // Ignore a failure of this write: the error that stopped the pass is reported.
     await mirror.passes.touch(pass.id, clock.now()).catch(() => undefined);
   }
   return report;
+}
+
+function isMissing({ outcome }: ListReport): boolean {
+  return outcome === 'failed' || outcome === 'paused';
 }
 
 function notComplete(keys: readonly ListKey[]): string {
@@ -78,9 +82,11 @@ interface PassParts {
 }
 
 /** A pass in progress. */
-class PassRun implements Run {
+class PassRun {
   readonly reports: ListReport[] = [];
+  /** The error that stopped the run; null if it reached its end. */
   stopped: unknown = null;
+  /** True if the run has read a page. */
   hasRead = false;
   /** See `#findStuck`. */
   stuckAt: readonly ListKey[] | null = null;
@@ -125,19 +131,18 @@ class PassRun implements Run {
     if (this.stuckAt !== null) return;
     const unknown = inboxId === null ? inboxes.length === 0 : !inboxes.some(({ id }) => id === inboxId);
     const isWanted = lists.includes('inboxes') || unknown || acceptAccount;
-    const isLast = isWanted && !unknown && !acceptAccount && (await this.#canWait(INBOXES));
+    const isLast = isWanted && !unknown && !acceptAccount && (await this.#canInboxesWait());
     if (isWanted && !isLast) {
       await this.#sweep(INBOXES);
       inboxes = await mirror.inboxes();
-      const hasFailed = this.reports.some(({ outcome }) => outcome === 'failed' || outcome === 'paused');
-      if (this.stopped === null && hasFailed && inboxes.length > 0 && (await this.#showsInbox()) === false)
-        this.stopped = perhapsOtherAccount();
+      const isUnproven = this.stopped === null && inboxes.length > 0 && this.reports.some(isMissing);
+      if (isUnproven && (await this.#showsInbox()) === false) this.stopped = perhapsOtherAccount();
     }
     if (this.stopped !== null) return;
     const selected = inboxes.filter(({ id }) => coversInbox(this.#spec, id));
     if (inboxId !== null && selected.length === 0) {
       // The list of inboxes could not be read: the inbox may exist. The report has the list's error.
-      if (this.reports.some(({ outcome }) => outcome === 'failed' || outcome === 'paused')) return;
+      if (this.reports.some(isMissing)) return;
       throw unknownInbox(inboxId, inboxes);
     }
     const kinds = lists.filter((list) => list !== 'inboxes');
@@ -148,8 +153,8 @@ class PassRun implements Run {
    * True if earlier runs have ended at the list of inboxes: those of the known ones are then read before it.
    * It shows whose they are, though, so that an inbox must show it instead.
    */
-  async #canWait(inboxes: ListKey): Promise<boolean> {
-    const endsRuns = this.#past.endsRuns(inboxes) && this.#past.areUnanswered([inboxes]);
+  async #canInboxesWait(): Promise<boolean> {
+    const endsRuns = this.#past.endsRuns(INBOXES) && this.#past.areUnanswered([INBOXES]);
     return endsRuns && (await this.#showsInbox()) === true;
   }
 
@@ -172,13 +177,11 @@ class PassRun implements Run {
     const { mirror, clock } = this.#deps;
     const selected = inboxes.filter(({ id, suspect }) => coversInbox(this.#spec, id) && !suspect);
     const left = [];
-    let lastReadAt: Date | null = null;
+    let lastReadAt = this.#pass.startedAt;
     for (const key of keysOf(this.#spec.lists, selected)) {
-      const readAt = (await this.#alreadyDone(key))
-        ? (await mirror.sweeps.lastComplete(key))?.finishedAt
-        : null;
-      if (!readAt) left.push(key);
-      else if (lastReadAt === null || readAt > lastReadAt) lastReadAt = readAt;
+      const last = (await this.#alreadyDone(key)) ? await mirror.sweeps.lastComplete(key) : null;
+      if (last === null) left.push(key);
+      else if (last.finishedAt > lastReadAt) lastReadAt = last.finishedAt;
     }
     if (left.length === 0 || !mayBeStuck(this.#spec, this.#pass, lastReadAt, clock.now())) return null;
     const others = left.filter((key) => !this.#past.failsAlone(key));
@@ -187,7 +190,7 @@ class PassRun implements Run {
     if (!this.#past.areUnanswered(others, isRepeated)) return null;
     // Unless it was an outage, after which these can be read, an answer to this request tells the next run.
     const isUp = (await this.#showsInbox()) === true;
-    return isUp && isRepeated && isOld(this.#spec, this.#pass, clock.now()) ? left : null;
+    return isUp && isRepeated && isPastProof(this.#spec, this.#pass, clock.now()) ? left : null;
   }
 
   /** See `AccountCheck.showsInbox`; null if there is no answer: the next requests show why. */

@@ -2,15 +2,6 @@ import { HOUR } from '../core/clock.ts';
 import type { Pass, PassSpec } from '../mirror/passes/passes.ts';
 import type { ListReport } from './events.ts';
 
-/** A run of a pass. An interrupted pass has several. */
-export interface Run {
-  readonly reports: readonly ListReport[];
-  /** The error that stopped the run; null: none so far. */
-  readonly stopped: unknown;
-  /** The run has read a page. */
-  readonly hasRead: boolean;
-}
-
 /** A sync can be stuck so many ms after it began. */
 const SYNC_STUCK_MS = HOUR;
 
@@ -20,21 +11,21 @@ const RESYNC_STUCK_MS = 20 * HOUR;
 /**
  * True for a pass that is old. If only lists that fail alone are left to read, each run would end there, and
  * the lists that are complete would not be read again. A consent or an order is carried out nevertheless.
- * @param lastReadAt when the pass last completed a list; null: never
+ * @param lastReadAt when the pass last completed a list, or began
  */
-export function mayBeStuck(spec: PassSpec, pass: Pass, lastReadAt: Date | null, now: number): boolean {
+export function mayBeStuck(spec: PassSpec, pass: Pass, lastReadAt: Date, now: number): boolean {
   const { kind, acceptDeletes, acceptAccount, orderId } = spec;
   if (acceptDeletes || acceptAccount || orderId !== undefined || !pass.resumed) return false;
   if (kind === 'sync') return now - pass.startedAt.getTime() >= SYNC_STUCK_MS;
-  return now - (lastReadAt ?? pass.startedAt).getTime() >= RESYNC_STUCK_MS;
+  return now - lastReadAt.getTime() >= RESYNC_STUCK_MS;
 }
 
-/** Lists of a sync that ends at others too count as failing alone once it began so many ms ago. */
-const OLD_MS = 3 * HOUR;
+/** A sync waits so many ms for the ledger to show that each list that is left fails alone. */
+const PROOF_MS = 3 * HOUR;
 
-/** True for a sync that is so old that each of the lists that are left would have to be tried in turn. */
-export function isOld({ kind }: PassSpec, { startedAt }: Pass, now: number): boolean {
-  return kind === 'sync' && now - startedAt.getTime() >= OLD_MS;
+/** True for a sync that waits no longer for that: where several lists fail, each run ends at another one. */
+export function isPastProof({ kind }: PassSpec, { startedAt }: Pass, now: number): boolean {
+  return kind === 'sync' && now - startedAt.getTime() >= PROOF_MS;
 }
 
 /**
@@ -42,7 +33,10 @@ export function isOld({ kind }: PassSpec, { startedAt }: Pass, now: number): boo
  * page again. False if the run read no page: else the pass would stay open for as long as a list is broken.
  * False for a daemon's pass too, because the daemon reads these lists again itself.
  */
-export function isUnfinished({ kind, orderId }: PassSpec, { reports, hasRead }: Run): boolean {
+export function isUnfinished(
+  { kind, orderId }: PassSpec,
+  { reports, hasRead }: { readonly reports: readonly ListReport[]; readonly hasRead: boolean },
+): boolean {
   if (kind !== 'resync' || orderId !== undefined || !hasRead) return false;
   return reports.some(({ outcome }) => outcome === 'paused');
 }

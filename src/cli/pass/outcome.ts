@@ -148,11 +148,10 @@ export function failuresOf(
       : [],
   );
   const alike = Map.groupBy(failed, ({ key, reason }) => `${key.list}: ${reason}`);
-  return Array.from(alike.values(), ([first, ...others]) => {
-    if (first === undefined) return '';
-    const { key, reason } = first;
+  return Array.from(alike.values(), (group) => {
+    const { key, reason } = group[0]!;
     const list = describeList(key, key.inboxId === null ? null : inboxName(key.inboxId));
-    return `${list}${others.length === 0 ? '' : ` and ${plural(others.length, 'more inbox')}`}: ${reason}`;
+    return `${list}${group.length === 1 ? '' : ` and ${plural(group.length - 1, 'more inbox')}`}: ${reason}`;
   });
 }
 

@@ -248,7 +248,7 @@ export class ScheduledSweeps {
     if (isListFault || isMirrorError(error, 'SERVICE_DOWN')) {
       const askedMs = (error.resumeAt?.getTime() ?? 0) - clock.now();
       const now = pauseEnds ?? clock.monotonic();
-      // The sweep has stored for how long the service asks to wait with this list, and a person may end that.
+      // A sweep has stored how long this list must wait (`retry_at`), and a person may end that wait.
       const leastMs = isListFault ? 0 : askedMs;
       const lasts = this.#cooldowns.begin(key, { now, inOutage: !isListFault, leastMs });
       if (isListFault)

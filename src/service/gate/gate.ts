@@ -150,7 +150,7 @@ class LedgerGate implements Gate {
     } catch (error) {
       const isUnsent = call.signal?.aborted === true || isMirrorError(error, ...UNSENT);
       if (asked === 0 || !isUnsent) throw error;
-      // Whoever reads the list next must know for how long it asks to wait.
+      // The wait for which this list asks is stored with it: the next reader keeps to it.
       return gaveUp(entry, { ...failure, everything: null, resumeAt: new Date(now + asked) });
     }
     const longest = Math.max(asked, elsewhereMs ?? 0);
@@ -251,7 +251,7 @@ class LedgerGate implements Gate {
     const dayLimit = limit === 'day' && left > 0 ? budget.perDay - left : null;
     const foreign = dayLimit === null && limit !== 'rate' ? '' : `; ${foreignCause(dayLimit, budget)}`;
     const cause = `the service answered 429 Too Many Requests${inWords}${asked}${foreign}`;
-    // What is refused alone waits by itself for as long as the service asks.
+    // A path that alone draws 429s waits by itself: its `Retry-After` does not pause the others.
     const until = (strikes: number, alone: boolean): number =>
       now + pauseAfterStrike(strikes, alone ? null : hint, this.#random());
     const state = await ledger.pauseGate(requestId, until, cause, now, dayLimit);

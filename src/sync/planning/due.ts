@@ -129,7 +129,7 @@ function restOf(
 ): number {
   if (lastCode === 'LIST_FORBIDDEN') return FORBIDDEN_REST_MS;
   const doubled = doubles ? Math.min(FIRST_REST_MS * 2 ** (walks - 1), LONGEST_DOUBLED_MS) : 0;
-  return Math.max(restByCost(lastCost, budget), Math.min(doubled, LONGEST_MS));
+  return Math.max(restByCost(lastCost, budget), doubled);
 }
 
 /** Milliseconds after a failed walk of so many requests, so that such walks take a quarter of the days. */

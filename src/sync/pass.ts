@@ -97,7 +97,7 @@ class PassRun {
   readonly #halt = new AbortController();
   readonly #past: PastSweeps;
   readonly #kinds = new Kinds();
-  /** The look at the gate before the first request; rejects if the gate was shut. */
+  /** Looks at the gate before the first request; rejects if it is shut. */
   #gate: Promise<void> | null = null;
 
   constructor(deps: PassDeps, { spec, pass, past, places }: PassParts) {
@@ -187,9 +187,8 @@ class PassRun {
     const others = left.filter((key) => !this.#past.failsAlone(key));
     if (others.length === 0) return left;
     const isRepeated = others.length < left.length;
-    if (!this.#past.areUnanswered(others, isRepeated)) return null;
     // Unless it was an outage, after which these can be read, an answer to this request tells the next run.
-    const isUp = (await this.#showsInbox()) === true;
+    const isUp = this.#past.areUnanswered(others, isRepeated) && (await this.#showsInbox()) === true;
     return isUp && isRepeated && isPastProof(this.#spec, this.#pass, clock.now()) ? left : null;
   }
 

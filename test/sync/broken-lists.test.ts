@@ -358,6 +358,46 @@ test.each([200, 403])(
   20_000,
 );
 
+describe('a list that fails while nothing can be asked elsewhere', () => {
+  test.each<[string, ScriptedOutcome, string, number]>([
+    ['names the spent budget as the cause', { status: 500 }, 'BUDGET_SPENT', 4],
+    ['keeps its own wait and shuts no gate', ASKS_TO_WAIT, 'ANSWER_FAILED', 1],
+  ])('%s', async (_what, failure, code, left) => {
+    const first = await syncedMirror(0, { sandbox: { conversations: [30, 30] }, gate: PATIENT });
+    const { id } = firstInbox(first.sandbox);
+    const sent = await count(first.database, 'requests');
+    const mirror = await syncedMirror(0, {
+      sandbox: { conversations: [30, 30] },
+      gate: PATIENT,
+      budget: { perDay: sent + left },
+    });
+    fail(mirror, /\/users\?/, failure);
+    const { lists } = await mirror.sync({ lists: ['users'], inboxId: id });
+    expect(lists).toMatchObject([{ outcome: 'paused', error: { code } }]);
+    const [sweep] = await mirror.database.query<{ retry_at: Date | null }>(
+      `SELECT retry_at FROM sweeps ORDER BY id DESC LIMIT 1`,
+    );
+    expect(sweep!.retry_at !== null).toBe(failure === ASKS_TO_WAIT);
+    expect((await mirror.writer.ledger.gateState()).pausedAt).toBeNull();
+  });
+
+  test('keeps its wait although the pass is stopped meanwhile', async () => {
+    const mirror = await syncedMirror(0, { sandbox: { conversations: [3, 3, 3, 3] }, gate: PATIENT });
+    const [asks, refuses] = [...mirror.sandbox.world.inboxes.keys()];
+    fail(mirror, /\/users\?/, (path) => {
+      if (path.includes(`/${asks}/`)) return { status: 503, headers: { 'retry-after': '7200' } };
+      return path.includes(`/${refuses}/`) ? { status: 429, headers: { 'retry-after': '600' } } : undefined;
+    });
+    const from = mirror.sandbox.arrivals.length;
+    for (let runs = 0; runs < 7; runs += 1) {
+      await mirror.sync();
+      mirror.clock.advance(15 * MINUTE);
+    }
+    const asked = askedSince(mirror.sandbox, from).filter((path) => path.includes(`/${asks}/users?`));
+    expect(asked).toHaveLength(1);
+  });
+});
+
 describe('the list of inboxes', () => {
   test.each(['with cold', 'with warm'])(
     'that asks to wait for a day, as all users do, leaves sync the rest, %s connections',
@@ -388,6 +428,17 @@ describe('the list of inboxes', () => {
 });
 
 describe('an outage', () => {
+  test('that asks to wait is asked once, however often the connection is tested', async () => {
+    const mirror = await syncedMirror(0, { ...SIX_INBOXES, gate: PATIENT });
+    mirror.sandbox.script(() => ASKS_TO_WAIT);
+    const before = mirror.sandbox.arrivals.length;
+    for (let times = 0; times < 3; times += 1)
+      await expect(mirror.client.ping({ reason: 'manual' })).rejects.toMatchObject({
+        code: expect.stringMatching(/SERVICE_DOWN|GATE_PAUSED/) as string,
+      });
+    expect(mirror.sandbox.arrivals.length - before).toBe(1);
+  });
+
   test('that begins with a pass stops it after five requests', async () => {
     const mirror = await syncedMirror(0, SIX_INBOXES);
     mirror.sandbox.script(() => 'reset');

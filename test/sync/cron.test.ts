@@ -98,6 +98,31 @@ test.each<[string, (path: string, ids: string[]) => boolean]>([
   }
 });
 
+test('a resync that took days reads only the list that failed, if it is repeated within 20 hours', async () => {
+  const cron = await filled({
+    sandbox: { conversations: [100, 100, 100] },
+    budget: { ...BUDGET, perDay: 22, reserved: 0 },
+  });
+  cron.clock.advance(2 * DAY);
+  await cron.sync();
+  const isBroken = (path: string): boolean => path === `/inboxes/${cron.ids[0]}/users`;
+  fail(cron, isBroken, { status: 500 });
+  let isDone = false;
+  for (let hours = 0; hours < 8 * 24 && !isDone; hours += 2) {
+    isDone = (await cron.sync({ kind: 'resync' })).report.stopped === null;
+    cron.clock.advance(2 * HOUR);
+  }
+  expect(isDone).toBe(true);
+  cron.service.sandbox.script(undefined);
+  cron.clock.advance(16 * HOUR);
+  const { report, requests } = await cron.sync({ kind: 'resync' });
+  expect({ stopped: report.stopped, isOpen: report.isOpen, requests }).toEqual({
+    stopped: null,
+    isOpen: false,
+    requests: 1,
+  });
+});
+
 describe('questions about single rows that draw 429s', () => {
   test.each([
     ['single conversations', /\/conversations\/\d+$/, REFUSED],

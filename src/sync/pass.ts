@@ -188,7 +188,7 @@ class PassRun {
     if (others.length === 0) return left;
     const isRepeated = others.length < left.length;
     // Unless it was an outage, after which these can be read, an answer to this request tells the next run.
-    const isUp = this.#past.areUnanswered(others, isRepeated) && (await this.#showsInbox()) === true;
+    const isUp = this.#past.areUnanswered(others) && (await this.#showsInbox()) === true;
     return isUp && isRepeated && isPastProof(this.#spec, this.#pass, clock.now()) ? left : null;
   }
 

@@ -3,7 +3,7 @@ import { type ErrorCode, MirrorError } from '../core/errors.ts';
 import { duration, plural } from '../core/humanize.ts';
 import { listId, type ListKey, resyncCommand } from '../core/lists.ts';
 import { LONGEST_HINT_MS } from '../core/retry-timing.ts';
-import type { Failing, FailingRequests } from '../mirror/gate/failing.ts';
+import type { Failing } from '../mirror/gate/failing.ts';
 import type { LatestSweep } from '../mirror/sweeps/reader.ts';
 import type { PassDeps } from './deps.ts';
 import { restByCost } from './planning/due.ts';
@@ -66,13 +66,11 @@ export class PastSweeps {
   /**
    * True if the last request for each of the lists, or for any of its kind, was not answered, and if some of
    * these requests were sent minutes apart: one run would prove nothing.
-   * @param isRepeated several runs have ended already, at other lists
    */
-  areUnanswered(keys: readonly ListKey[], isRepeated = false): boolean {
+  areUnanswered(keys: readonly ListKey[]): boolean {
     const { lists, kinds } = this.#failing;
     const failing = keys.map((key) => lists.get(listId(key)) ?? kinds.get(key.list));
-    const isApart = (one: FailingRequests): boolean => isRepeated || one.spanMs >= APART_MS;
-    return failing.every((one) => one !== undefined) && failing.some(isApart);
+    return failing.every((one) => one !== undefined) && failing.some(({ spanMs }) => spanMs >= APART_MS);
   }
 
   /**

@@ -29,6 +29,7 @@ export class Cron {
   hangs: (path: string) => boolean = () => false;
   /** A run is stopped after this many ms, as by the command `timeout`. */
   timeoutMs: number | null = null;
+  budget: CronOptions['budget'];
   readonly #path: string;
   readonly #options: CronOptions;
   #open: TestMirror | null = null;
@@ -36,6 +37,7 @@ export class Cron {
   private constructor(path: string, options: CronOptions) {
     this.#path = path;
     this.#options = options;
+    this.budget = options.budget;
     this.service = memoryService({ idType: 'string', ...options.sandbox }, this.clock);
   }
 
@@ -50,8 +52,8 @@ export class Cron {
 
   async sync(spec: Partial<PassSpec> = {}): Promise<Run> {
     await this.close();
-    const { clock, service, timeoutMs } = this;
-    const { pageSize = 10, budget = {} } = this.#options;
+    const { clock, service, timeoutMs, budget = {} } = this;
+    const { pageSize = 10 } = this.#options;
     const stop = new AbortController();
     const deadline = clock.monotonic() + (timeoutMs ?? Number.POSITIVE_INFINITY);
     const stopIfLate = (): void => {
@@ -84,10 +86,14 @@ export class Cron {
   }
 
   /** Runs a sync every so many ms, for so long. `seen` looks at each run. */
-  async every(ms: number, forMs: number, seen?: (run: Run, passedMs: number) => void): Promise<void> {
+  async every(
+    ms: number,
+    forMs: number,
+    seen?: (run: Run, passedMs: number) => Promise<void> | void,
+  ): Promise<void> {
     for (let passed = 0; passed < forMs; passed += ms) {
       const run = await this.sync();
-      seen?.(run, passed);
+      await seen?.(run, passed);
       this.clock.advance(ms);
     }
   }

@@ -30,7 +30,7 @@ export async function housekeepDaily(
       // The requests must move with a set clock before any of them counts as old.
       await mirror.ledger.followClock(await clock.ledgerTime());
       await mirror.keepViewSettings(settings, clock.now());
-      const deleted = await mirror.housekeep(clock.now());
+      const deleted = await mirror.housekeep(clock.now(), signal);
       await mirror.countDays(clock.now(), { signal });
       const isIdle = Object.values(deleted).every((rows) => rows === 0);
       log[isIdle ? 'debug' : 'info']({ ...deleted }, 'housekeeping done');

@@ -8,6 +8,9 @@ import { ANY_SWEEP, OPEN_SWEEP } from './sweeps/states.ts';
 /** Rows are kept for at least this many ms. */
 const KEPT_MS = 30 * DAY;
 
+/** A request that is older than this many ms has been kept for a day too long. */
+const OVERDUE_MS = KEPT_MS + DAY;
+
 /** At most this many rows are deleted in one transaction, so that pages and requests do not wait long. */
 const BATCH = 500;
 
@@ -41,9 +44,21 @@ export interface DeletedRows {
 /**
  * Deletes requests, ended passes and unneeded sweeps that are older than 30 days, and the pages of
  * superseded sweeps. `changes` are kept for ever. Then lets the database tidy its files.
+ * @throws the signal's reason between two batches
  */
-export async function housekeep(fenced: FencedDatabase, now: number): Promise<DeletedRows> {
-  const { database } = fenced;
+export async function housekeep(
+  { database, write }: FencedDatabase,
+  now: number,
+  signal?: AbortSignal,
+): Promise<DeletedRows> {
+  const fenced: FencedDatabase = {
+    database,
+    write: async (work) => {
+      signal?.throwIfAborted();
+      return await write(work);
+    },
+  };
+
   const old = iso(now - KEPT_MS);
   const superseded = await supersededSweeps(database);
   const deleted = {
@@ -73,6 +88,15 @@ export async function housekeep(fenced: FencedDatabase, now: number): Promise<De
   await deleteBatch(fenced, FORGET_DECIDED);
   for (const statement of database.dialect.maintenance) await database.query(statement);
   return deleted;
+}
+
+/**
+ * True if no housekeeping was done for a day although there is something to delete, as on a mirror without a
+ * daemon.
+ */
+export async function isHousekeepingOverdue(database: Database, now: number): Promise<boolean> {
+  const old = iso(now - OVERDUE_MS);
+  return (await database.query(`SELECT 1 AS old FROM requests WHERE sent_at < $1 LIMIT 1`, old)).length > 0;
 }
 
 /** The ids of the closed sweeps, except the two newest of each list and state. */

@@ -26,7 +26,7 @@ import { findWrongIntervals, repairIntervals, type WrongIntervals } from './hist
 import { readDelays, type SeenDelay } from './history/delays.ts';
 import { Deliveries, DeliveryReader } from './history/deliveries.ts';
 import { History } from './history/read.ts';
-import { type DeletedRows, housekeep } from './housekeeping.ts';
+import { type DeletedRows, housekeep, isHousekeepingOverdue } from './housekeeping.ts';
 import { type Inbox, liveInboxes } from './items/inboxes.ts';
 import { Feed } from './history/feed.ts';
 import { Names } from './items/names.ts';
@@ -198,7 +198,9 @@ export interface Writer extends Mirror {
   /** Records an outage; null records that the service answers again. */
   writeOutage(outage: Outage | null): Promise<void>;
   /** Deletes old rows that are no longer needed; never a mirrored row, never a change. */
-  housekeep(now: number): Promise<DeletedRows>;
+  housekeep(now: number, signal?: AbortSignal): Promise<DeletedRows>;
+  /** True if nothing has deleted old rows for a day, as on a mirror without a daemon. */
+  isHousekeepingOverdue(now: number): Promise<boolean>;
 }
 
 /** The mirror in an open database. Closing the mirror closes the database. */
@@ -269,6 +271,7 @@ export function openWriter(database: Database, lease: Lease): Writer {
     proveAccount: (access) => proveAccount(fenced, access),
     refuseAccount: (access, cause, times) => refuseAccount(fenced, access, cause, times),
     writeOutage: (outage) => writeOutage(fenced, outage),
-    housekeep: (now) => housekeep(fenced, now),
+    housekeep: (now, signal) => housekeep(fenced, now, signal),
+    isHousekeepingOverdue: (now) => isHousekeepingOverdue(database, now),
   };
 }

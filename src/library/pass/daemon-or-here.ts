@@ -88,25 +88,38 @@ export async function passHere(
     await keepSchedules();
     const requests = await mirror.budget.sentSince(startedAt - 1);
     const cost = { requests, milliseconds: clock.monotonic() - startedMonotonic };
-    await countPastDays(session, mirror, { signal, onCounting });
+    await housekeep(session, mirror, { signal, onCounting });
     return { report, cost, order: null, givenUp: null };
   } finally {
     signal.removeEventListener('abort', stopping);
   }
 }
 
-/** Stores the sums of past days: where no daemon runs, nothing else does. A failure leaves them for later. */
-async function countPastDays(
+/**
+ * Stores the sums of past days and deletes old rows: where no daemon runs, nothing else does. A failure
+ * leaves them for later.
+ */
+async function housekeep(
   { clock, log }: Session,
-  mirror: Pick<Writer, 'countDays'>,
+  mirror: Pick<Writer, 'countDays' | 'housekeep' | 'isHousekeepingOverdue'>,
   { signal, onCounting }: { signal: AbortSignal; onCounting: (() => void) | undefined },
 ): Promise<void> {
-  try {
-    await mirror.countDays(clock.now(), { signal, onMore: () => onCounting?.() });
-  } catch (error) {
-    if (signal.aborted) throw error;
-    log.warn({ cause: messageOf(error) }, 'the sums of past days were not stored; the next sync tries again');
-  }
+  const attempt = async (work: () => Promise<unknown>, failure: string): Promise<void> => {
+    try {
+      await work();
+    } catch (error) {
+      if (signal.aborted) throw error;
+      log.warn({ cause: messageOf(error) }, `${failure}; the next sync tries again`);
+    }
+  };
+  const now = clock.now();
+  await attempt(
+    () => mirror.countDays(now, { signal, onMore: () => onCounting?.() }),
+    'the sums of past days were not stored',
+  );
+  await attempt(async () => {
+    if (await mirror.isHousekeepingOverdue(now)) await mirror.housekeep(now, signal);
+  }, 'old rows were not deleted');
 }
 
 /** The order has ended, or its follower left it to the daemon. */

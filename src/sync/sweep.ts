@@ -8,13 +8,16 @@ import { walk } from './pages/walk.ts';
 import { settleSuspects } from './witnesses/suspects.ts';
 
 /**
- * Sweeps one list to its end: applies every page from the open sweep's next one, then settles the suspects.
+ * Sweeps one list to its end: applies every page from the open sweep's next one, or from the first one if the
+ * open sweep is stuck. Then settles the suspects.
  * @throws the error that stopped it. The sweep is then `paused` with its token, or `failed` if resuming it
  *   would not help.
  */
 export async function sweepList(deps: SweepDeps, key: ListKey, options: SweepOptions): Promise<ListReport> {
   const { mirror, clock, onEvent, signal } = deps;
   let sweep = await mirror.sweeps.open(key, options.reason, clock.now());
+  if (sweep.pages > 0 && !sweep.walked && (await mirror.sweeps.isStuck(sweep)))
+    sweep = await mirror.sweeps.replace(sweep, options.reason, clock.now());
   const askedBefore = sweep.walked;
   let held = 0;
   const tally: Tally = { inserted: 0, changed: 0, deleted: 0 };

@@ -255,6 +255,57 @@ test.each([404, 400, 403])(
   },
 );
 
+/** Lets the pages of the first inbox's conversations after the fifth fail, for as long as `isDown` says so. */
+function failLatePages({ service, ids }: Cron, failure: ScriptedOutcome, isDown = (): boolean => true): void {
+  let pages = 0;
+  service.sandbox.script(({ path }) => {
+    if (plain(path) !== `/inboxes/${ids[0]}/conversations`) return undefined;
+    pages = path.includes('next_page') ? pages + 1 : 1;
+    if (pages <= 5) return undefined;
+    if (isDown()) return failure;
+    return undefined;
+  });
+}
+
+test.each<[string, ScriptedOutcome]>([
+  ['a 500', { status: 500 }],
+  ['half a body', { status: 200, body: '{"results": [' }],
+  ['a 429', REFUSED],
+])('while a later page draws %s, the pages before it are read once a day', async (_, failure) => {
+  const cron = await filled({ sandbox: { conversations: [100, 12] } });
+  const { world } = cron.service.sandbox;
+  const [inbox = ''] = cron.ids;
+  failLatePages(cron, failure);
+  await cron.every(HOUR, 4 * HOUR);
+  const [changed = ''] = [...world.inboxes.get(inbox)!.conversations.keys()];
+  world.setStatus(inbox, changed, 'pending');
+  let status: unknown;
+  await cron.every(HOUR, 30 * HOUR, async ({ mirror }) => {
+    const [row] = await mirror.database.query<{ status: string }>(
+      'SELECT status FROM conversations WHERE id = $1',
+      changed,
+    );
+    status = row?.status;
+  });
+  expect(status).toBe('pending');
+});
+
+test('a first copy of days, in which a list fails alone each night, goes on where it stopped', async () => {
+  const cron = await Cron.with({ sandbox: { conversations: [1000, 12] }, budget: BUDGET });
+  cron.timeoutMs = 15 * SECOND;
+  failLatePages(cron, { status: 500 }, () => new Date(cron.clock.now()).getUTCHours() < 8);
+  let states: string[] = [];
+  await cron.every(2 * HOUR, 3 * DAY, async ({ mirror }) => {
+    const sweeps = await mirror.database.query<{ state: string }>(
+      `SELECT state FROM sweeps WHERE inbox_id = $1 AND list = 'conversations'`,
+      cron.ids[0],
+    );
+    states = sweeps.map(({ state }) => state);
+  });
+  expect(states).toContain('complete');
+  expect(states).not.toContain('abandoned');
+});
+
 test('a list that would rest after its walk failed does not hide that the budget is used up', async () => {
   const cron = await filled({ sandbox: { conversations: [300] } });
   const path = `/inboxes/${cron.ids[0]}/conversations`;

@@ -1,7 +1,9 @@
+import { DAY } from '../../core/clock.ts';
 import type { ErrorCode } from '../../core/errors.ts';
 import type { Reason } from '../../core/ledger.ts';
 import { listId, type ListKey } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
+import { iso } from '../../database/instants.ts';
 import { isOpenSweep, type SweepState } from './states.ts';
 
 /** A sweep, with the columns that freshness and planning need. */
@@ -54,6 +56,9 @@ interface Columns {
 
 /** At most this many complete sweeps of a list are read: two days of a list swept every 15 minutes. */
 const MOST_COMPLETE = 200;
+
+/** A walk that was tried for so many ms is stuck. An outage of each night must not begin a first copy anew. */
+const STUCK_MS = DAY;
 
 /** Conditions on when the sweep `last` began, for {@link SweepReader.isReadBy}. */
 const BEGUN = {
@@ -172,6 +177,35 @@ export class SweepReader {
       passId,
     );
     return found.length > 0;
+  }
+
+  /**
+   * True if a walk has read no further page although it was tried for a day, and if the service has answered
+   * other requests meanwhile: a page is broken, and those before it must not go unread for as long.
+   */
+  async isStuck({ id, list, inboxId }: ListKey & { readonly id: number }): Promise<boolean> {
+    const ofTheList = `list = $1 AND inbox_id IS NOT DISTINCT FROM $2`;
+    const tried = await this.#sql.query<{ sent_at: Date }>(
+      `WITH tried AS (SELECT id, sent_at FROM requests
+         WHERE ${ofTheList} AND reason NOT IN ('page', 'probe')
+           AND sent_at > (SELECT max(fetched_at) FROM sweep_pages WHERE sweep_id = $3 AND page_no > 0))
+       SELECT sent_at FROM tried WHERE id IN (SELECT min(id) FROM tried UNION SELECT max(id) FROM tried)
+       ORDER BY id`,
+      list,
+      inboxId,
+      id,
+    );
+    const [first, last] = tried.map(({ sent_at: sentAt }) => sentAt);
+    if (first === undefined || last === undefined || last.getTime() - first.getTime() < STUCK_MS)
+      return false;
+    const served = await this.#sql.query(
+      `SELECT id FROM requests
+       WHERE sent_at > $3 AND status < 300 AND NOT (list IS NOT NULL AND ${ofTheList}) LIMIT 1`,
+      list,
+      inboxId,
+      iso(first),
+    );
+    return served.length > 0;
   }
 
   /** The last complete sweep of the list; null if there is none. */

@@ -152,23 +152,38 @@ export class Sweeps extends SweepReader {
 
   /** Abandons the list's open sweeps that began before a pass. The next one begins at the first page. */
   async abandon(key: ListKey, passId: number, now: number): Promise<void> {
-    await this.#fenced.write(async (tx) => {
-      await tx.execute(
-        `UPDATE sweeps SET state = 'abandoned', finished_at = $3,
-           error = 'replaced by a sweep from the first page'
-         WHERE ${THE_LIST} AND ${OPEN} AND started_at < (SELECT started_at FROM sync_requests WHERE id = $4)`,
-        key.list,
-        key.inboxId,
-        iso(now),
-        passId,
-      );
-    });
+    const beforeThePass = 'started_at < (SELECT started_at FROM sync_requests WHERE id = $4)';
+    await this.#fenced.write((tx) => abandonOpen(tx, key, now, beforeThePass, passId));
+  }
+
+  /** Abandons an open sweep and begins one at the first page. */
+  async replace(sweep: Sweep, reason: Reason, now: number): Promise<Sweep> {
+    await this.#fenced.write((tx) => abandonOpen(tx, sweep, now, 'id = $4', sweep.id));
+    return await this.open(sweep, reason, now);
   }
 
   /** Completes a sweep whose suspects are settled or wait for their second witness. */
   async complete(sweep: Sweep, now: number): Promise<void> {
     await this.#fenced.write((tx) => completeSweep(tx, this.#fenced.database.dialect, sweep, now));
   }
+}
+
+async function abandonOpen(
+  tx: Sql,
+  { list, inboxId }: ListKey,
+  now: number,
+  which: string,
+  id: number,
+): Promise<void> {
+  await tx.execute(
+    `UPDATE sweeps SET state = 'abandoned', finished_at = $3,
+       error = 'replaced by a sweep from the first page'
+     WHERE ${THE_LIST} AND ${OPEN} AND ${which}`,
+    list,
+    inboxId,
+    iso(now),
+    id,
+  );
 }
 
 /**

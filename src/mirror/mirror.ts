@@ -57,7 +57,7 @@ export { unknownInbox } from './items/inboxes.ts';
 export { coversInbox } from './passes/scope.ts';
 export { isWithdrawn } from './passes/orders.ts';
 export { isOpenPass } from './passes/states.ts';
-export { openAndComplete } from './sweeps/reader.ts';
+export { newestSweep, openAndComplete } from './sweeps/reader.ts';
 
 /** The mirror as every process may use it: nothing here needs the lease. `now` is epoch ms. */
 export interface Mirror {

@@ -15,7 +15,13 @@ import { type LeaseHolder, readLease } from './lease.ts';
 import type { PassSpec } from './passes/passes.ts';
 import { OPEN_PASS } from './passes/states.ts';
 import { type Schedule, ScheduleReader } from './schedules.ts';
-import { type FailedWalks, type LatestSweep, openAndComplete, SweepReader } from './sweeps/reader.ts';
+import {
+  type FailedWalks,
+  type LatestSweep,
+  newestSweep,
+  openAndComplete,
+  SweepReader,
+} from './sweeps/reader.ts';
 
 /** The state of one list. */
 export interface ListStatus extends ListKey {
@@ -191,7 +197,7 @@ function statusOf(
   }: SuspectsOfList & Pick<ListStatus, 'latest' | 'failures' | 'unlisted'>,
 ): ListStatus {
   const { open, complete } = openAndComplete(sweeps);
-  const latest = sweeps.find(({ state }) => state !== 'reading');
+  const latest = newestSweep(sweeps);
   const round = sweeps.find(({ state }) => state === 'reading');
   return {
     list,

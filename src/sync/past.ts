@@ -4,6 +4,7 @@ import { duration, plural } from '../core/humanize.ts';
 import { listId, type ListKey, resyncCommand } from '../core/lists.ts';
 import { LONGEST_HINT_MS } from '../core/retry-timing.ts';
 import type { Failing } from '../mirror/gate/failing.ts';
+import { newestSweep } from '../mirror/mirror.ts';
 import type { LatestSweep } from '../mirror/sweeps/reader.ts';
 import type { PassDeps } from './deps.ts';
 import { restByCost } from './planning/due.ts';
@@ -159,6 +160,6 @@ export class PastSweeps {
   }
 
   #newest(key: ListKey): LatestSweep | undefined {
-    return this.#latest.get(listId(key))?.[0];
+    return newestSweep(this.#latest.get(listId(key)) ?? []);
   }
 }

@@ -242,4 +242,25 @@ describe('a daemon that reads single pages', () => {
       failureCode: 'LIST_FORBIDDEN',
     });
   }, 180_000);
+
+  test('calls a walk failed until each page has been read since', async () => {
+    const house = await pagesHouse({ sandbox: { conversations: [120, 60], activityPerHour: 2 } });
+    const { clock, sandbox } = house;
+    const [inbox = ''] = sandbox.world.inboxes.keys();
+    await house.start();
+    await clock.sleep(30 * HOUR);
+    sandbox.script(({ path }) =>
+      path.startsWith(`/v1/inboxes/${inbox}/conversations?`) && path.includes('next_page')
+        ? { status: 200, body: '{"no": "list"}' }
+        : undefined,
+    );
+    await house.order({ kind: 'resync', lists: ['conversations'], inboxId: inbox });
+    await clock.sleep(3 * MINUTE);
+    sandbox.script(undefined);
+    const list = async () =>
+      (await house.status()).lists.find((one) => one.list === 'conversations' && one.inboxId === inbox);
+    expect(await list()).toMatchObject({ failureCode: 'BAD_ANSWER', failures: { walks: 1 } });
+    await clock.sleep(22 * HOUR);
+    expect(await list()).toMatchObject({ failureCode: null, failures: null });
+  }, 180_000);
 });

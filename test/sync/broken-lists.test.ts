@@ -316,6 +316,23 @@ describe('lists that ask to wait for an hour', () => {
   );
 });
 
+test('a list that asks to wait is not asked for, although its single pages are being read', async () => {
+  const mirror = await syncedMirror(30, { gate: PATIENT });
+  const { id } = firstInbox(mirror.sandbox);
+  fail(mirror, /conversations\?/, { status: 503, headers: { 'retry-after': '80000' } });
+  await mirror.sync();
+  await mirror.database.execute(
+    `INSERT INTO sweeps (list, inbox_id, reason, state, started_at, heartbeat_at)
+     VALUES ('conversations', $1, 'schedule', 'reading', $2, $2)`,
+    id,
+    new Date(mirror.clock.now()).toISOString(),
+  );
+  mirror.clock.advance(HOUR);
+  const from = mirror.sandbox.arrivals.length;
+  await mirror.sync();
+  expect(askedSince(mirror.sandbox, from).filter((path) => path.includes('conversations'))).toEqual([]);
+});
+
 describe('a resync of which one list fails alone', () => {
   test('is resumed and reads only what is missing', async () => {
     const mirror = await syncedMirror(0, SIX_INBOXES);

@@ -302,6 +302,19 @@ describe('a pass that stops', () => {
     await expectEqualToService(mirror);
   });
 
+  test('reads a list again of which another pass has failed since it was complete', async () => {
+    const mirror = await mirrored();
+    downFrom(mirror, (path) => path.includes('conversations'));
+    expect((await mirror.sync()).stopped).toMatchObject({ code: 'SERVICE_DOWN' });
+    mirror.sandbox.script(({ path }) => (path.includes('/tags') ? { status: 404 } : undefined));
+    await mirror.sync({ lists: ['tags'] });
+    mirror.sandbox.script(undefined);
+    const report = await mirror.sync();
+    expect(report.pass.resumed).toBe(true);
+    expect(reportOn(report, 'users').outcome).toBe('already');
+    expect(reportOn(report, 'tags').outcome).toBe('complete');
+  });
+
   test('is resumed a day later, so that a list of more than a day’s budget can complete', async () => {
     const mirror = await mirrored();
     downFrom(mirror, (path) => path.includes('next_page'));

@@ -129,8 +129,9 @@ export class SweepReader {
    * @returns null if no walk has failed since the list was last complete
    */
   async failedWalks({ list, inboxId }: ListKey, latest: readonly LatestSweep[]): Promise<FailedWalks | null> {
-    const newest = latest.find(({ state }) => state === 'failed' || state === 'complete');
-    if (newest?.state !== 'failed') return null;
+    const ended = latest.filter(({ state }) => state === 'failed' || state === 'complete');
+    if (newestSweep(ended)?.state !== 'failed') return null;
+    const completeAt = ended.find(({ state }) => state === 'complete')?.finishedAt ?? new Date(0);
     // The request that failed is not among a sweep's requests.
     const [row] = await this.#sql.query<{
       walks: number;
@@ -143,11 +144,11 @@ export class SweepReader {
          CAST(sum(requests + 1) OVER () AS INTEGER) AS total,
          requests + 1 AS last_cost, finished_at, error_code
        FROM sweeps WHERE list = $1 AND inbox_id IS NOT DISTINCT FROM $2 AND state = 'failed'
-         AND id > COALESCE((SELECT max(id) FROM sweeps
-           WHERE list = $1 AND inbox_id IS NOT DISTINCT FROM $2 AND state = 'complete'), 0)
+         AND finished_at > $3
        ORDER BY id DESC LIMIT 1`,
       list,
       inboxId,
+      iso(completeAt),
     );
     if (row === undefined) return null;
     return {
@@ -160,8 +161,8 @@ export class SweepReader {
   }
 
   /**
-   * True if the list was last complete after a pass had begun. Both times are compared in the database: the
-   * ledger shifts them if the clock is set during the pass.
+   * True if the list was last complete after a pass had begun, and no walk of it has failed since. The times
+   * are compared in the database: the ledger shifts them if the clock is set during the pass.
    * @param begun `after`: that sweep must have begun since then, too; `resync`: or belong to a resync, whose
    *   sweeps can be a millisecond older than its own start
    */
@@ -171,6 +172,9 @@ export class SweepReader {
        WHERE last.id = (SELECT max(id) FROM sweeps
            WHERE list = $1 AND inbox_id IS NOT DISTINCT FROM $2 AND state = 'complete')
          AND last.finished_at >= pass.started_at
+         AND NOT EXISTS (SELECT 1 FROM sweeps AS later
+           WHERE later.list = last.list AND later.inbox_id IS NOT DISTINCT FROM last.inbox_id
+             AND later.state = 'failed' AND later.finished_at > last.finished_at)
          ${BEGUN[begun]}`,
       list,
       inboxId,
@@ -225,6 +229,19 @@ export class SweepReader {
     const { started_at: startedAt, finished_at: finishedAt, items, pages } = row;
     return { startedAt, finishedAt, items, pages };
   }
+}
+
+/**
+ * The sweep that tells how a list stands: the open one, or else the one that ended last. Single pages that
+ * are being read tell nothing yet; they began before many a walk that ends before them.
+ * @param sweeps of one list, newest first
+ */
+export function newestSweep<Of extends Pick<LatestSweep, 'state' | 'finishedAt'>>(
+  sweeps: readonly Of[],
+): Of | undefined {
+  const endOf = ({ finishedAt }: Of): number => finishedAt?.getTime() ?? 0;
+  const ended = sweeps.filter(({ state }) => state !== 'reading').toSorted((a, b) => endOf(b) - endOf(a));
+  return sweeps.find(isOpenSweep) ?? ended[0];
 }
 
 /** The sweep in progress and the last complete one among a list's sweeps, newest first. */

@@ -1,6 +1,7 @@
 import { type Budget, scheduledCap } from '../../core/budget.ts';
 import { DAY, HOUR, MINUTE } from '../../core/clock.ts';
 import { LIST_NAMES, type ListKey, type ListName } from '../../core/lists.ts';
+import { newestSweep } from '../../mirror/mirror.ts';
 import type { Schedule, Schedules } from '../../mirror/schedules.ts';
 import type { FailedWalks, LatestSweep } from '../../mirror/sweeps/reader.ts';
 import type { Cron } from './cron.ts';
@@ -110,11 +111,11 @@ const LONGEST_MS = 7 * DAY;
  */
 export function restsUntil(
   { list }: Pick<ListKey, 'list'>,
-  latest: readonly Pick<LatestSweep, 'state' | 'retryAt'>[],
+  latest: readonly Pick<LatestSweep, 'state' | 'retryAt' | 'finishedAt'>[],
   failed: FailedWalks | null,
   { budget, readsPages }: { budget: Pick<Budget, 'perDay' | 'reserved'>; readsPages: boolean },
 ): Date | null {
-  const newest = latest.find(({ state }) => state !== 'reading');
+  const newest = newestSweep(latest);
   if (newest?.state === 'paused') return newest.retryAt;
   if (failed === null || newest?.state !== 'failed') return null;
   const wasComplete = latest.some(({ state }) => state === 'complete');

@@ -25,54 +25,66 @@ export interface Failing {
 /** Only requests of so many ms count: a `sync` may run once a day, and try one of several lists each day. */
 const SINCE_MS = 8 * DAY;
 
-interface Request {
+/** A SQL condition: a request for a page of a list. Other paths are those of single rows and of searches. */
+const OF_A_LIST = `list IS NOT NULL AND path LIKE '%/' || list`;
+
+/** A SQL condition: the service did not answer, or not yet. */
+const IS_UNANSWERED = `(status IS NULL OR status >= 500 OR status IN (408, 429))`;
+
+interface Unanswered {
+  readonly id: number;
   readonly sent_at: Date;
-  readonly list: ListName | null;
+  readonly list: ListName;
   readonly inbox_id: string | null;
-  readonly path: string;
-  readonly status: number | null;
+  /** The requests for anything that were served before. */
+  readonly served: number;
 }
 
 /** Reads from the ledger which lists the service did not answer before `now` (epoch ms). */
 export async function readFailing(sql: Sql, now: number): Promise<Failing> {
-  const requests = await sql.query<Request>(
-    `SELECT sent_at, list, inbox_id, path, status FROM requests WHERE sent_at > $1 ORDER BY sent_at, id`,
-    iso(now - SINCE_MS),
+  const since = iso(now - SINCE_MS);
+  const answered = await sql.query<{ list: ListName; inbox_id: string | null; id: number }>(
+    `SELECT list, inbox_id, max(id) AS id FROM requests
+     WHERE sent_at > $1 AND ${OF_A_LIST} AND NOT ${IS_UNANSWERED} GROUP BY list, inbox_id`,
+    since,
   );
   const lists = new Failures<string>();
   const kinds = new Failures<ListName>();
-  let served = 0;
-  for (const { sent_at: sentAt, list, inbox_id: inboxId, path, status } of requests) {
-    if (status !== null && status < 300) served += 1;
-    // Other paths are those of single rows and of searches.
-    if (list === null || !path.endsWith(`/${list}`)) continue;
-    const isAnswered = status !== null && status < 500 && status !== 429 && status !== 408;
-    const request = { isAnswered, served, at: sentAt.getTime() };
-    lists.note(listId({ list, inboxId }), request);
-    kinds.note(list, request);
+  for (const { list, inbox_id: inboxId, id } of answered) {
+    lists.noteAnswer(listId({ list, inboxId }), id);
+    kinds.noteAnswer(list, id);
   }
-  return { lists: lists.last, kinds: kinds.last };
-}
-
-interface Sent {
-  readonly isAnswered: boolean;
-  /** The requests for anything that were served before. */
-  readonly served: number;
-  /** Epoch ms. */
-  readonly at: number;
+  // The database counts: a ledger of 8 days can have hundreds of thousands of rows.
+  const unanswered = await sql.query<Unanswered>(
+    `SELECT id, sent_at, list, inbox_id, served FROM (
+       SELECT id, sent_at, list, inbox_id, path, status,
+         CAST(sum(CASE WHEN status < 300 THEN 1 ELSE 0 END) OVER (ORDER BY id) AS INTEGER) AS served
+       FROM requests WHERE sent_at > $1
+     ) AS counted WHERE ${OF_A_LIST} AND ${IS_UNANSWERED} ORDER BY id`,
+    since,
+  );
+  for (const request of unanswered) {
+    const { list, inbox_id: inboxId } = request;
+    lists.noteFailure(listId({ list, inboxId }), request);
+    kinds.noteFailure(list, request);
+  }
+  return { lists: lists.failing, kinds: kinds.failing };
 }
 
 /** The failures since the last answer, by name. */
 class Failures<Name> {
-  readonly last = new Map<Name, FailingRequests & { readonly first: Sent }>();
+  readonly failing = new Map<Name, FailingRequests & { readonly first: Unanswered }>();
+  /** The id of the last answered request. */
+  readonly #answered = new Map<Name, number>();
 
-  note(name: Name, sent: Sent): void {
-    if (sent.isAnswered) {
-      this.last.delete(name);
-      return;
-    }
-    const { requests, first } = this.last.get(name) ?? { requests: 0, first: sent };
-    const alone = sent.served > first.served;
-    this.last.set(name, { requests: requests + 1, spanMs: sent.at - first.at, alone, first });
+  noteAnswer(name: Name, id: number): void {
+    this.#answered.set(name, Math.max(id, this.#answered.get(name) ?? 0));
+  }
+
+  noteFailure(name: Name, sent: Unanswered): void {
+    if (sent.id < (this.#answered.get(name) ?? 0)) return;
+    const { requests, first } = this.failing.get(name) ?? { requests: 0, first: sent };
+    const spanMs = sent.sent_at.getTime() - first.sent_at.getTime();
+    this.failing.set(name, { requests: requests + 1, spanMs, alone: sent.served > first.served, first });
   }
 }

@@ -38,6 +38,15 @@ describe('a list that hangs, and a cron that ends each run', () => {
     await cron.every(15 * MINUTE, DAY);
     expect(Math.max(...(await cron.ages(isBroken)).values())).toBeLessThan(2 * HOUR);
   });
+
+  test('after 30 s leave them also if the tags of all inboxes have half a body, with status 200', async () => {
+    const cron = await filled({ sandbox: THREE_INBOXES });
+    cron.timeoutMs = 30 * SECOND;
+    const isBroken = (path: string): boolean => path.endsWith('/tags');
+    fail(cron, isBroken, { status: 200, body: '{"results":[' });
+    await cron.every(30 * MINUTE, DAY);
+    expect(Math.max(...(await cron.ages(isBroken)).values())).toBeLessThan(2 * HOUR);
+  });
 });
 
 describe('lists that draw 429s leave all others their readings', () => {
@@ -56,7 +65,7 @@ describe('lists that draw 429s leave all others their readings', () => {
       fail(cron, isBroken, failure);
       await cron.every(HOUR, 30 * HOUR, async (_run, passed) => {
         // The first runs tell which lists they are.
-        if (passed >= 12 * HOUR)
+        if (passed >= 16 * HOUR)
           expect(Math.max(...(await cron.ages(isBroken)).values())).toBeLessThan(10 * MINUTE);
       });
       cron.service.sandbox.script(undefined);
@@ -304,6 +313,17 @@ test('a first copy of days, in which a list fails alone each night, goes on wher
   });
   expect(states).toContain('complete');
   expect(states).not.toContain('abandoned');
+});
+
+test('outages each night begin no sync anew that takes days, so that all lists are read', async () => {
+  const cron = await filled({ sandbox: { conversations: Array<number>(10).fill(300) } });
+  cron.budget = { perSecond: 1, perDay: 150, reserved: 0 };
+  cron.clock.advance(DAY);
+  let isNight = true;
+  cron.service.sandbox.script(() => (isNight ? 'reset' : undefined));
+  await cron.every(HOUR, 8 * DAY, (_run, passed) => void (isNight = (passed + HOUR) % DAY < 9 * HOUR));
+  const ages = await cron.ages();
+  expect(Math.max(...ages.values())).toBeLessThan(3 * DAY);
 });
 
 test('a list that would rest after its walk failed does not hide that the budget is used up', async () => {

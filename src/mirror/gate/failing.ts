@@ -2,6 +2,7 @@ import { DAY } from '../../core/clock.ts';
 import { listId, type ListName } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
+import { IS_SERVED, isAnswerBetween, type RequestAround, requestsAround } from './around.ts';
 
 /**
  * The last requests for pages of a list, or of a kind of list, none of which was answered: they failed, drew
@@ -11,7 +12,7 @@ export interface FailingRequests {
   readonly requests: number;
   /** From the first of them to the last, in ms. */
   readonly spanMs: number;
-  /** The service has answered another request between them, so it was no outage. */
+  /** The service has answered another request between two of them, minutes from one: it was no outage. */
   readonly alone: boolean;
 }
 
@@ -28,16 +29,13 @@ const SINCE_MS = 8 * DAY;
 /** A SQL condition: a request for a page of a list. Other paths are those of single rows and of searches. */
 const OF_A_LIST = `list IS NOT NULL AND path LIKE '%/' || list`;
 
-/** A SQL condition: the service did not answer, or not yet. */
-const IS_UNANSWERED = `(status IS NULL OR status >= 500 OR status IN (408, 429))`;
+/** A SQL condition: the service did not answer, or not yet, or with something that cannot be read. */
+const IS_UNANSWERED = `(status IS NULL OR status >= 500 OR status IN (408, 429)
+  OR (status < 300 AND NOT ${IS_SERVED}))`;
 
-interface Unanswered {
-  readonly id: number;
-  readonly sent_at: Date;
+interface Unanswered extends RequestAround {
   readonly list: ListName;
   readonly inbox_id: string | null;
-  /** The requests for anything that were served before. */
-  readonly served: number;
 }
 
 /** Reads from the ledger which lists the service did not answer before `now` (epoch ms). */
@@ -56,11 +54,8 @@ export async function readFailing(sql: Sql, now: number): Promise<Failing> {
   }
   // The database counts: a ledger of 8 days can have hundreds of thousands of rows.
   const unanswered = await sql.query<Unanswered>(
-    `SELECT id, sent_at, list, inbox_id, served FROM (
-       SELECT id, sent_at, list, inbox_id, path, status,
-         CAST(sum(CASE WHEN status < 300 THEN 1 ELSE 0 END) OVER (ORDER BY id) AS INTEGER) AS served
-       FROM requests WHERE sent_at > $1
-     ) AS counted WHERE ${OF_A_LIST} AND ${IS_UNANSWERED} ORDER BY id`,
+    `SELECT id, sent_at, list, inbox_id, before, after FROM ${requestsAround()}
+     WHERE ${OF_A_LIST} AND ${IS_UNANSWERED} ORDER BY id`,
     since,
   );
   for (const request of unanswered) {
@@ -73,7 +68,10 @@ export async function readFailing(sql: Sql, now: number): Promise<Failing> {
 
 /** The failures since the last answer, by name. */
 class Failures<Name> {
-  readonly failing = new Map<Name, FailingRequests & { readonly first: Unanswered }>();
+  readonly failing = new Map<
+    Name,
+    FailingRequests & { readonly first: Unanswered; readonly last: Unanswered }
+  >();
   /** The id of the last answered request. */
   readonly #answered = new Map<Name, number>();
 
@@ -81,10 +79,12 @@ class Failures<Name> {
     this.#answered.set(name, Math.max(id, this.#answered.get(name) ?? 0));
   }
 
-  noteFailure(name: Name, sent: Unanswered): void {
-    if (sent.id < (this.#answered.get(name) ?? 0)) return;
-    const { requests, first } = this.failing.get(name) ?? { requests: 0, first: sent };
-    const spanMs = sent.sent_at.getTime() - first.sent_at.getTime();
-    this.failing.set(name, { requests: requests + 1, spanMs, alone: sent.served > first.served, first });
+  noteFailure(name: Name, last: Unanswered): void {
+    if (last.id < (this.#answered.get(name) ?? 0)) return;
+    const before = this.failing.get(name);
+    const { requests, first } = before ?? { requests: 0, first: last };
+    const alone = before !== undefined && (before.alone || isAnswerBetween(before.last, last));
+    const spanMs = last.sent_at.getTime() - first.sent_at.getTime();
+    this.failing.set(name, { requests: requests + 1, spanMs, alone, first, last });
   }
 }

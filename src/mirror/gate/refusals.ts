@@ -2,6 +2,7 @@ import { DAY, HOUR } from '../../core/clock.ts';
 import type { ListKey } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
+import { IS_SERVED } from './around.ts';
 
 /** A path, or a kind of question, that drew this many 429s in a row may have a limit of its own. */
 const LEAST_REFUSALS = 2;
@@ -78,7 +79,7 @@ function kindsOf({ path, reason, list, inbox_id: inboxId }: SentRequest): Condit
 
 async function aloneSince(sql: Sql, [isOwn, ...values]: Condition, now: number): Promise<Date | null> {
   const [served] = await sql.query<{ sent_at: Date }>(
-    `SELECT sent_at FROM requests WHERE sent_at > $1 AND ${isOwn} AND status < 300
+    `SELECT sent_at FROM requests WHERE sent_at > $1 AND ${isOwn} AND ${IS_SERVED}
      ORDER BY sent_at DESC LIMIT 1`,
     iso(now - DAY),
     ...values,
@@ -93,10 +94,10 @@ async function aloneSince(sql: Sql, [isOwn, ...values]: Condition, now: number):
   const [first] = refusals;
   if (first === undefined || refusals.length < LEAST_REFUSALS) return null;
   const [others] = await sql.query<{ served: number; refused: number }>(
-    `SELECT (SELECT count(*) FROM requests WHERE sent_at > $1 AND NOT (${isOwn}) AND status < 300) AS served,
+    `SELECT (SELECT count(*) FROM requests WHERE sent_at > $1 AND NOT (${isOwn}) AND ${IS_SERVED}) AS served,
        (SELECT count(*) FROM requests AS other WHERE sent_at > $1 AND NOT (${isOwn}) AND status = 429
           AND EXISTS (SELECT 1 FROM requests AS good WHERE good.sent_at > $1 AND good.path = other.path
-            AND good.status < 300)) AS refused`,
+            AND good.status < 300 AND good.error IS NULL)) AS refused`,
     first.sent_at.toISOString(),
     ...values,
   );
@@ -115,7 +116,7 @@ export async function isFailingAlone(sql: Sql, requestId: number, now: number): 
   const before = 'SELECT id, path, status FROM requests WHERE id < $2';
   const isKin = `reason = 'probe' AND (SELECT reason FROM requests WHERE id = $2) = 'probe'`;
   const [row] = await sql.query<{ served: number }>(
-    `SELECT count(*) AS served FROM requests WHERE sent_at > $1 AND id <> $2 AND status < 300
+    `SELECT count(*) AS served FROM requests WHERE sent_at > $1 AND id <> $2 AND ${IS_SERVED}
        AND sent_at > COALESCE((SELECT paused_at FROM gate_state), $1)
        AND (id > (SELECT COALESCE(max(id), 0) FROM (${before} AND sent_at > $1
            AND NOT (${isKin})) AS recent WHERE status >= 500)

@@ -4,6 +4,7 @@ import type { Reason } from '../../core/ledger.ts';
 import { listId, type ListKey } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
+import { isAnswerBetween, type RequestAround, requestsAround } from '../gate/around.ts';
 import { isOpenSweep, type SweepState } from './states.ts';
 
 /** A sweep, with the columns that freshness and planning need. */
@@ -57,7 +58,7 @@ interface Columns {
 /** At most this many complete sweeps of a list are read: two days of a list swept every 15 minutes. */
 const MOST_COMPLETE = 200;
 
-/** A walk that was tried for so many ms is stuck. An outage of each night must not begin a first copy anew. */
+/** A walk that was tried for a day is stuck: outages each night must not begin a first copy anew. */
 const STUCK_MS = DAY;
 
 /** Conditions on when the sweep `last` began, for {@link SweepReader.isReadBy}. */
@@ -188,28 +189,23 @@ export class SweepReader {
    * other requests meanwhile: a page is broken, and those before it must not go unread for as long.
    */
   async isStuck({ id, list, inboxId }: ListKey & { readonly id: number }): Promise<boolean> {
-    const ofTheList = `list = $1 AND inbox_id IS NOT DISTINCT FROM $2`;
-    const tried = await this.#sql.query<{ sent_at: Date }>(
-      `WITH tried AS (SELECT id, sent_at FROM requests
-         WHERE ${ofTheList} AND reason NOT IN ('page', 'probe')
-           AND sent_at > (SELECT max(fetched_at) FROM sweep_pages WHERE sweep_id = $3 AND page_no > 0))
-       SELECT sent_at FROM tried WHERE id IN (SELECT min(id) FROM tried UNION SELECT max(id) FROM tried)
-       ORDER BY id`,
-      list,
-      inboxId,
+    const [last] = await this.#sql.query<{ fetched_at: Date }>(
+      `SELECT fetched_at FROM sweep_pages WHERE sweep_id = $1 AND page_no > 0 ORDER BY page_no DESC LIMIT 1`,
       id,
     );
-    const [first, last] = tried.map(({ sent_at: sentAt }) => sentAt);
-    if (first === undefined || last === undefined || last.getTime() - first.getTime() < STUCK_MS)
-      return false;
-    const served = await this.#sql.query(
-      `SELECT id FROM requests
-       WHERE sent_at > $3 AND status < 300 AND NOT (list IS NOT NULL AND ${ofTheList}) LIMIT 1`,
+    if (last === undefined) return false;
+    const isOfTheList = `(list = $2 AND inbox_id IS NOT DISTINCT FROM $3)`;
+    const tries = await this.#sql.query<RequestAround>(
+      `SELECT id, sent_at, before, after
+       FROM ${requestsAround(`(list IS NULL OR NOT ${isOfTheList})`)}
+       WHERE ${isOfTheList} AND reason NOT IN ('page', 'probe') ORDER BY id`,
+      iso(last.fetched_at),
       list,
       inboxId,
-      iso(first),
     );
-    return served.length > 0;
+    const [from, to] = [tries[0]?.sent_at.getTime() ?? 0, tries.at(-1)?.sent_at.getTime() ?? 0];
+    if (to - from < STUCK_MS) return false;
+    return tries.some((one, nth) => nth > 0 && isAnswerBetween(tries[nth - 1]!, one));
   }
 
   /** The last complete sweep of the list; null if there is none. */

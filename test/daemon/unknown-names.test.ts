@@ -84,3 +84,16 @@ test('a name that comes within the hour after such a reading is there after the 
   await house.clock.sleep(HOUR);
   expect(await known(users[1])).toBe(1);
 });
+
+test('a list is read once for unknown names, even if the clock is then set back', async () => {
+  const house = await readHouse(true);
+  const { world } = house.sandbox;
+  const [first = ''] = conversationsOf(house);
+  world.assign(house.inbox, first, world.addUser(house.inbox).id);
+  const before = await readings(house, 'users', house.inbox);
+  await house.clock.sleep(20 * MINUTE);
+  expect(await readings(house, 'users', house.inbox)).toBe(before + 1);
+  house.clock.setWall(-2 * HOUR);
+  await house.clock.sleep(HOUR);
+  expect(await readings(house, 'users', house.inbox)).toBe(before + 1);
+});

@@ -110,7 +110,7 @@ export class ScheduledSweeps {
   /** Makes a list due, because conversations name items of it that the mirror has never had. */
   want(key: ListKey, ids: readonly string[]): void {
     const { clock, log } = this.#deps;
-    if (!this.#wanted.add(key, ids, clock.now())) return;
+    if (!this.#wanted.add(key, ids, clock.monotonic())) return;
     log.debug(
       { list: listId(key), items: ids.length },
       'conversations name items that are not known; reading their list',
@@ -133,7 +133,7 @@ export class ScheduledSweeps {
   /** The service answers again after an outage. */
   serviceIsBack(): void {
     this.#cooldowns.serviceIsBack();
-    for (const key of this.#failedTests) this.#wanted.again(key, this.#deps.clock.now());
+    for (const key of this.#failedTests) this.#wanted.again(key, this.#deps.clock.monotonic());
     this.#failedTests = [];
     this.replan();
   }
@@ -157,13 +157,12 @@ export class ScheduledSweeps {
   async #plan(): Promise<void> {
     const { clock, mirror, budget } = this.#deps;
     const mustTest = this.#mustTest();
-    const at = clock.now();
     const due = await readAgenda(mirror, {
       budget,
       readsPages: this.#pages !== null,
       isBusy: (key) => this.#isTaken(key),
-      wantedSince: (key) => this.#wanted.since(key, at),
-      now: at,
+      wantedSince: (key) => this.#wantedSince(key),
+      now: clock.now(),
     });
     const now = clock.monotonic();
     this.#queue = due.filter(({ key, waits }) => !waits && !this.#cooldowns.has(key, now));
@@ -180,6 +179,17 @@ export class ScheduledSweeps {
     // A list without bookmarks becomes due by its age.
     const waits = isIdle && this.#pages === null;
     this.#planAt = waits ? Number.POSITIVE_INFINITY : clock.monotonic() + REPLAN_MS;
+  }
+
+  /**
+   * See `WantedLists.since`; by the wall clock as it is now, because stored instants move with it. After a
+   * sleep of the machine, such a list is read once more.
+   */
+  #wantedSince(key: ListKey): Date | null {
+    const { clock } = this.#deps;
+    const now = clock.monotonic();
+    const since = this.#wanted.since(key, now);
+    return since === null ? null : new Date(clock.now() - (now - since));
   }
 
   /** True for a list that is swept or ordered, or of which a page is being read. */

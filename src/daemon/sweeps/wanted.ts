@@ -7,7 +7,7 @@ const AGAIN_MS = HOUR;
 /** At most 10,000 ids are remembered. Then all are forgotten, and each may want its list once more. */
 const MOST_ASKED = 10_000;
 
-/** When a list was wanted last, and when it will be again (null: by no id so far); epoch ms. */
+/** When a list was wanted last, and when it will be again (null: by no id so far); monotonic ms. */
 interface Wanted {
   readonly since: number;
   readonly again: number | null;
@@ -15,7 +15,8 @@ interface Wanted {
 
 /**
  * Lists of users and tags that are read before their slot, because a conversation names an item that the
- * mirror has never had. Each id wants its list once: the service may never list it.
+ * mirror has never had. Each id wants its list once: the service may never list it. Times are monotonic ms:
+ * a wall clock that is set back would make them later than every reading to come.
  */
 export class WantedLists {
   readonly #wanted = new Map<string, Wanted>();
@@ -28,9 +29,8 @@ export class WantedLists {
     if (names.every((name) => this.#asked.has(name))) return false;
     if (this.#asked.size + names.length > MOST_ASKED) this.#asked.clear();
     for (const name of names) this.#asked.add(name);
-    const since = this.#wanted.get(list)?.since ?? Number.NEGATIVE_INFINITY;
-    // A clock that was set back must not hold the list for longer.
-    const isEarly = now >= since && now < since + AGAIN_MS;
+    const since = this.since(key, now) ?? Number.NEGATIVE_INFINITY;
+    const isEarly = now < since + AGAIN_MS;
     this.#wanted.set(list, isEarly ? { since, again: since + AGAIN_MS } : { since: now, again: null });
     return !isEarly;
   }
@@ -40,14 +40,11 @@ export class WantedLists {
     this.#wanted.set(listId(key), { since: now, again: null });
   }
 
-  /** Since when the list is wanted; null: never so far. `now` is epoch ms. */
-  since(key: ListKey, now: number): Date | null {
-    const list = listId(key);
-    const wanted = this.#wanted.get(list);
+  /** Since when the list is wanted; null: never so far. */
+  since(key: ListKey, now: number): number | null {
+    const wanted = this.#wanted.get(listId(key));
     if (wanted === undefined) return null;
     const { since, again } = wanted;
-    if (again === null || again > now) return new Date(since);
-    this.#wanted.set(list, { since: again, again: null });
-    return new Date(again);
+    return again === null || again > now ? since : again;
   }
 }

@@ -27,6 +27,11 @@ export class Kinds {
     this.#failures.set(list, this.#failuresOf(list) + 1);
   }
 
+  /** True if the pass has read a list of the kind, or one has failed. */
+  wasTried(list: ListName): boolean {
+    return this.#read.has(list) || this.#failures.has(list);
+  }
+
   /** @throws MirrorError `ANSWER_FAILED` if the pass has given up the kind */
   throwIfGivenUp(list: ListName): void {
     const failures = this.#failuresOf(list);

@@ -199,12 +199,13 @@ class PassRun {
     return await account.showsInbox(client, once).catch(() => null);
   }
 
-  /** Sweeps the first list of a kind alone: it shows whether the kind can be read again. */
-  async #sweepDoubtful([first, ...others]: readonly ListKey[]): Promise<void> {
-    if (first === undefined) return;
-    this.#kinds.doubt(first.list);
-    await this.#sweepEach([first]);
-    await this.#sweepEach(others);
+  /** Sweeps lists of a kind one by one, until a request has shown whether the kind can be read again. */
+  async #sweepDoubtful(keys: readonly ListKey[]): Promise<void> {
+    for (const [at, key] of keys.entries()) {
+      this.#kinds.doubt(key.list);
+      await this.#sweepEach([key]);
+      if (this.#kinds.wasTried(key.list)) return await this.#sweepEach(keys.slice(at + 1));
+    }
   }
 
   async #sweepEach(keys: readonly ListKey[]): Promise<void> {

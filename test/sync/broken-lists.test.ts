@@ -94,6 +94,21 @@ describe('a kind of list that fails in every inbox', () => {
     await expectEqualToService(mirror);
   });
 
+  test('costs five requests in each later run, although one of its lists asks to wait for a day', async () => {
+    const mirror = await quickMirror(SIX_INBOXES);
+    const first = `/inboxes/${firstInbox(mirror.sandbox).id}/`;
+    const asksToWait: ScriptedOutcome = { status: 503, headers: { 'retry-after': '86400' } };
+    fail(mirror, /\/users\?/, (path) => (path.includes(first) ? asksToWait : { status: 500 }));
+    const costs: number[] = [];
+    for (let hour = 0; hour < 6; hour += 1) {
+      const from = mirror.sandbox.arrivals.length;
+      await mirror.sync();
+      costs.push(askedSince(mirror.sandbox, from).filter((path) => path.includes('/users?')).length);
+      mirror.clock.advance(HOUR);
+    }
+    expect(Math.max(...costs.slice(1))).toBeLessThanOrEqual(5);
+  });
+
   test('is read in all other inboxes when it fails in one inbox only', async () => {
     const mirror = await quickMirror(SIX_INBOXES);
     fail(mirror, /\/users\?/, 'reset');

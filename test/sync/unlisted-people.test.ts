@@ -1,7 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { HOUR } from '../../src/core/clock.ts';
 import type { MirrorOptions, TestMirror } from '../support/mirror.ts';
-import { changesIn, count, firstIds, firstInbox, nthInbox, reportOn, tampered } from '../support/rows.ts';
+import {
+  changesIn,
+  count,
+  firstIds,
+  firstInbox,
+  nthInbox,
+  removeConversations,
+  reportOn,
+  tampered,
+} from '../support/rows.ts';
 import { syncedMirror } from '../support/settle.ts';
 import { expectEqualToService, wrongTombstones } from '../support/truth.ts';
 
@@ -157,6 +166,27 @@ test('a sweep of users that fails between its questions deletes none that was re
   expect(reportOn(await mirror.sync(), 'users')).toMatchObject({ outcome: 'paused' });
   expect(reportOn(await mirror.sync(), 'users')).toMatchObject({ outcome: 'complete', deleted: 0, held: 1 });
   expect(await wrongTombstones(mirror)).toEqual([]);
+});
+
+test('searches that answer 404 keep no deletion of a conversation waiting', async () => {
+  const hidden = new Set<string>();
+  const mirror = await mirrorWith(hidden);
+  const { sandbox, clock, database } = mirror;
+  const inbox = firstInbox(sandbox);
+  const [found, gone] = firstIds(inbox.users, 2, 6);
+  hidden.add(found!);
+  const { email } = sandbox.world.removeUser(inbox.id, gone!);
+  sandbox.script(({ path }) => {
+    const isSearch = path.includes('/users/search?');
+    return isSearch && path.includes(encodeURIComponent(email)) ? { status: 404 } : undefined;
+  });
+  await mirror.sync();
+  removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 1, 4));
+  clock.advance(HOUR);
+  await mirror.sync();
+  const searches = sandbox.arrivals.filter(({ path }) => path.includes('/users/search?'));
+  expect(new Set(searches.map(({ status }) => status))).toEqual(new Set([200, 404]));
+  expect(await count(database, 'conversations WHERE deleted_at IS NOT NULL')).toBe(1);
 });
 
 test('an inbox that its list leaves out is deleted by two sweeps once it is gone', async () => {

@@ -2,11 +2,13 @@ import { unlessAborted } from '../core/abortable.ts';
 import { type Clock, HOUR, MINUTE } from '../core/clock.ts';
 import { isMirrorError, MirrorError } from '../core/errors.ts';
 import { plural } from '../core/humanize.ts';
+import type { Reason } from '../core/ledger.ts';
 import { INBOXES } from '../core/lists.ts';
 import { type Access, accessId } from '../core/secrets.ts';
 import type { KnownAccount, KnownInbox } from '../mirror/gate/account.ts';
 import type { Writer } from '../mirror/mirror.ts';
 import type { CallOptions, Client, Page } from '../service/client.ts';
+import type { SweepDeps } from './deps.ts';
 
 /** The pages of a list by the token that leads to them; null leads to the first. */
 export type PagesByToken = ReadonlyMap<string | null, Page>;
@@ -278,6 +280,12 @@ function named(inboxes: readonly ListedInbox[], others: readonly ListedInbox[]):
   const names = first.slice(0, NAMED).map(({ id, email }) => `${id} (${email ?? 'no address'})`);
   const more = inboxes.length > NAMED ? ', …' : '';
   return `${plural(inboxes.length, 'inbox')}: ${names.join(', ')}${more}`;
+}
+
+/** See `AccountCheck.showsInbox`; null if there is no answer: the next requests show why. */
+export async function showsInbox(deps: SweepDeps, reason: Reason): Promise<boolean | null> {
+  const options = { reason, signal: deps.signal, tries: 1, isProbe: true };
+  return await deps.account.showsInbox(deps.client, options).catch(() => null);
 }
 
 /** The error for an account of which only inboxes by their ids are known, and these are not the mirror's. */

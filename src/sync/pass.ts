@@ -1,19 +1,18 @@
 import type Bottleneck from 'bottleneck';
 import { isMirrorError, MirrorError } from '../core/errors.ts';
-import type { Reason } from '../core/ledger.ts';
 import { INBOXES, keysOf, listId, type ListKey } from '../core/lists.ts';
 import type { Inbox } from '../mirror/items/inboxes.ts';
 import { coversInbox, unknownInbox } from '../mirror/mirror.ts';
 import type { Pass, PassSpec } from '../mirror/passes/passes.ts';
 import { bottleneckOn } from '../service/gate/limiter.ts';
-import { perhapsOtherAccount } from './account.ts';
+import { perhapsOtherAccount, showsInbox } from './account.ts';
 import type { PassDeps } from './deps.ts';
 import { type ListReport, NO_FIGURES } from './events.ts';
 import { Kinds } from './kinds.ts';
 import { PastSweeps } from './past.ts';
 import { PLACES } from './planning/planner.ts';
 import { asRecord } from './record.ts';
-import { isPastProof, isUnfinished, mayBeStuck } from './resuming.ts';
+import { findStuck, isAlreadyDone, isUnfinished, reasonOf } from './resuming.ts';
 import { reachIn, sweepList } from './sweep.ts';
 
 /** How a pass ended. `stopped` is the error that ended it early, null if it ran to its end. */
@@ -36,13 +35,18 @@ export async function runPass(deps: PassDeps, spec: PassSpec, places = PLACES): 
   // Stored instants must move with a set clock before this pass writes its own.
   await mirror.ledger.followClock(await clock.ledgerTime());
   const pass = await mirror.passes.begin(spec, clock.now());
-  onEvent({ kind: 'pass-begun', resumedFrom: pass.resumed ? pass.startedAt : null });
   const past = new PastSweeps(await mirror.sweeps.latest(), await mirror.failing(clock.now()));
-  const run = new PassRun(deps, { spec, pass, past, places });
   const end = async (error: string | null, report: unknown): Promise<void> => {
     const state = error === null ? 'done' : 'failed';
     await mirror.passes.end(pass.id, { state, error, report }, clock.now());
   };
+  const stuckAt = await findStuck(deps, spec, pass, past);
+  if (stuckAt !== null) {
+    await end(notComplete(stuckAt), asRecord({ lists: [], stopped: null }));
+    return await runPass(deps, spec, places);
+  }
+  onEvent({ kind: 'pass-begun', resumedFrom: pass.resumed ? pass.startedAt : null });
+  const run = new PassRun(deps, { spec, pass, past, places });
   try {
     await run.sweepAll();
   } catch (error) {
@@ -52,10 +56,6 @@ export async function runPass(deps: PassDeps, spec: PassSpec, places = PLACES): 
   }
   const isOpen = run.stopped !== null || isUnfinished(spec, run);
   const report = { pass, lists: run.reports, stopped: run.stopped, isOpen };
-  if (run.stuckAt !== null) {
-    await end(notComplete(run.stuckAt), asRecord(report));
-    return await runPass(deps, spec, places);
-  }
   if (!isOpen) {
     const failed = report.lists.filter(isMissing);
     await end(failed.length === 0 ? null : notComplete(failed.map(({ key }) => key)), asRecord(report));
@@ -88,8 +88,6 @@ class PassRun {
   stopped: unknown = null;
   /** True if the run has read a page. */
   hasRead = false;
-  /** See `#findStuck`. */
-  stuckAt: readonly ListKey[] | null = null;
   readonly #deps: PassDeps;
   readonly #spec: PassSpec;
   readonly #pass: Pass;
@@ -127,8 +125,6 @@ class PassRun {
     const { mirror } = this.#deps;
     const { lists, inboxId, acceptAccount } = this.#spec;
     let inboxes = await mirror.inboxes();
-    this.stuckAt = await this.#findStuck(inboxes);
-    if (this.stuckAt !== null) return;
     const unknown = inboxId === null ? inboxes.length === 0 : !inboxes.some(({ id }) => id === inboxId);
     const isWanted = lists.includes('inboxes') || unknown || acceptAccount;
     const isLast = isWanted && !unknown && !acceptAccount && (await this.#canInboxesWait());
@@ -171,34 +167,6 @@ class PassRun {
     for (const group of doubtful) await this.#sweepDoubtful(group.filter((key) => !isSuspect(key)));
   }
 
-  /** The lists at which a pass is stuck (`mayBeStuck`); null if it is not. */
-  async #findStuck(inboxes: readonly Inbox[]): Promise<readonly ListKey[] | null> {
-    if (!this.#pass.resumed) return null;
-    const { mirror, clock } = this.#deps;
-    const selected = inboxes.filter(({ id, suspect }) => coversInbox(this.#spec, id) && !suspect);
-    const left = [];
-    let lastReadAt = this.#pass.startedAt;
-    for (const key of keysOf(this.#spec.lists, selected)) {
-      const last = (await this.#alreadyDone(key)) ? await mirror.sweeps.lastComplete(key) : null;
-      if (last === null) left.push(key);
-      else if (last.finishedAt > lastReadAt) lastReadAt = last.finishedAt;
-    }
-    if (left.length === 0 || !mayBeStuck(this.#spec, this.#pass, lastReadAt, clock.now())) return null;
-    const others = left.filter((key) => !this.#past.failsAlone(key));
-    if (others.length === 0) return left;
-    const isRepeated = others.length < left.length;
-    // Unless it was an outage, after which these can be read, an answer to this request tells the next run.
-    const isUp = this.#past.areUnanswered(others) && (await this.#showsInbox()) === true;
-    return isUp && isRepeated && isPastProof(this.#spec, this.#pass, clock.now()) ? left : null;
-  }
-
-  /** See `AccountCheck.showsInbox`; null if there is no answer: the next requests show why. */
-  async #showsInbox(): Promise<boolean | null> {
-    const { account, client, signal } = this.#deps;
-    const once = { reason: this.#reason(), signal, tries: 1, isProbe: true };
-    return await account.showsInbox(client, once).catch(() => null);
-  }
-
   /** Sweeps lists of a kind one by one, until a request has shown whether the kind can be read again. */
   async #sweepDoubtful(keys: readonly ListKey[]): Promise<void> {
     for (const [at, key] of keys.entries()) {
@@ -222,7 +190,7 @@ class PassRun {
   /** Sweeps a list, unless it is complete already or a request for it would be of no use now. */
   async #sweep(key: ListKey): Promise<void> {
     try {
-      if (await this.#alreadyDone(key)) {
+      if (await this.#isAlreadyDone(key)) {
         this.#kinds.noteRead(key.list);
         this.#report({ key, outcome: 'already', ...NO_FIGURES });
         return;
@@ -244,7 +212,7 @@ class PassRun {
       if (this.#isWhole()) await mirror.sweeps.abandon(key, this.#pass.id, clock.now());
       this.#report(
         await sweepList(this.#deps, key, {
-          reason: this.#reason(),
+          reason: reasonOf(this.#spec),
           acceptedBy: this.#spec.acceptDeletes ? this.#pass.id : null,
           acceptAccount: this.#spec.acceptAccount,
         }),
@@ -271,25 +239,17 @@ class PassRun {
     return this.#spec.kind === 'resync' || this.#spec.acceptAccount;
   }
 
-  #reason(): Reason {
-    return this.#spec.kind === 'resync' ? 'resync' : 'manual';
+  #showsInbox(): Promise<boolean | null> {
+    return showsInbox(this.#deps, reasonOf(this.#spec));
   }
 
-  /**
-   * True if the list was complete since the pass began. Another pass may have read it: then rows can still
-   * wait for the consent that this pass carries.
-   */
-  async #alreadyDone(key: ListKey): Promise<boolean> {
-    const { sweeps, suspects } = this.#deps.mirror;
-    const { kind, acceptDeletes, acceptAccount } = this.#spec;
-    const begun = acceptAccount ? 'after' : kind === 'resync' ? 'resync' : 'any';
-    if (!this.#pass.resumed || !(await sweeps.isReadBy(this.#pass.id, key, begun))) return false;
-    return !acceptDeletes || (await suspects.accepted(key, this.#pass.id)).size === 0;
+  #isAlreadyDone(key: ListKey): Promise<boolean> {
+    return isAlreadyDone(this.#deps.mirror, this.#spec, this.#pass, key);
   }
 
   /** A pass that stops again still reports the lists that it had completed before. */
   async #countDone(key: ListKey): Promise<void> {
-    const isDone = await this.#alreadyDone(key).catch(() => false);
+    const isDone = await this.#isAlreadyDone(key).catch(() => false);
     if (isDone) this.#report({ key, outcome: 'already', ...NO_FIGURES });
   }
 

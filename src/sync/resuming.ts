@@ -1,6 +1,12 @@
 import { HOUR } from '../core/clock.ts';
+import type { Reason } from '../core/ledger.ts';
+import { keysOf, type ListKey } from '../core/lists.ts';
+import { coversInbox, type Writer } from '../mirror/mirror.ts';
 import type { Pass, PassSpec } from '../mirror/passes/passes.ts';
+import { showsInbox } from './account.ts';
+import type { PassDeps } from './deps.ts';
 import type { ListReport } from './events.ts';
+import type { PastSweeps } from './past.ts';
 
 /** A sync can be stuck so many ms after it began. */
 const SYNC_STUCK_MS = HOUR;
@@ -8,24 +14,73 @@ const SYNC_STUCK_MS = HOUR;
 /** A resync can be stuck so many ms after it has last completed a list: a new one reads every page again. */
 const RESYNC_STUCK_MS = 20 * HOUR;
 
-/**
- * True for a pass that is old. If only lists that fail alone are left to read, each run would end there, and
- * the lists that are complete would not be read again. A consent or an order is carried out nevertheless.
- * @param lastReadAt when the pass last completed a list, or began
- */
-export function mayBeStuck(spec: PassSpec, pass: Pass, lastReadAt: Date, now: number): boolean {
-  const { kind, acceptDeletes, acceptAccount, orderId } = spec;
-  if (acceptDeletes || acceptAccount || orderId !== undefined || !pass.resumed) return false;
-  if (kind === 'sync') return now - pass.startedAt.getTime() >= SYNC_STUCK_MS;
-  return now - lastReadAt.getTime() >= RESYNC_STUCK_MS;
-}
-
 /** A sync waits so many ms for the ledger to show that each list that is left fails alone. */
 const PROOF_MS = 3 * HOUR;
 
+/**
+ * Finds out whether a resumed pass is stuck: it is old, and only lists that fail alone are left to read. Each
+ * run would end there, and the lists that are complete would not be read again. A consent or an order is
+ * carried out nevertheless.
+ * @returns the lists that are left if it is stuck, else null
+ */
+export async function findStuck(
+  deps: PassDeps,
+  spec: PassSpec,
+  pass: Pass,
+  past: PastSweeps,
+): Promise<readonly ListKey[] | null> {
+  if (!pass.resumed) return null;
+  const { mirror, clock } = deps;
+  const selected = (await mirror.inboxes()).filter(({ id, suspect }) => coversInbox(spec, id) && !suspect);
+  const left = [];
+  let lastReadAt = pass.startedAt;
+  for (const key of keysOf(spec.lists, selected)) {
+    const last = (await isAlreadyDone(mirror, spec, pass, key))
+      ? await mirror.sweeps.lastComplete(key)
+      : null;
+    if (last === null) left.push(key);
+    else if (last.finishedAt > lastReadAt) lastReadAt = last.finishedAt;
+  }
+  if (left.length === 0 || !mayBeStuck(spec, pass, lastReadAt, clock.now())) return null;
+  const others = left.filter((key) => !past.failsAlone(key));
+  if (others.length === 0) return left;
+  const isRepeated = others.length < left.length;
+  // Unless it was an outage, after which these can be read, an answer to this request tells the next run.
+  const isUp = past.areUnanswered(others) && (await showsInbox(deps, reasonOf(spec))) === true;
+  return isUp && isRepeated && isPastProof(spec, pass, clock.now()) ? left : null;
+}
+
+/** @param lastReadAt when the pass last completed a list, or began */
+function mayBeStuck(spec: PassSpec, { startedAt }: Pass, lastReadAt: Date, now: number): boolean {
+  const { kind, acceptDeletes, acceptAccount, orderId } = spec;
+  if (acceptDeletes || acceptAccount || orderId !== undefined) return false;
+  if (kind === 'sync') return now - startedAt.getTime() >= SYNC_STUCK_MS;
+  return now - lastReadAt.getTime() >= RESYNC_STUCK_MS;
+}
+
 /** True for a sync that waits no longer for that: where several lists fail, each run ends at another one. */
-export function isPastProof({ kind }: PassSpec, { startedAt }: Pass, now: number): boolean {
+function isPastProof({ kind }: PassSpec, { startedAt }: Pass, now: number): boolean {
   return kind === 'sync' && now - startedAt.getTime() >= PROOF_MS;
+}
+
+/**
+ * True if the list was complete since the pass began. Another pass may have read it: then rows can still
+ * wait for the consent that this pass carries.
+ */
+export async function isAlreadyDone(
+  { sweeps, suspects }: Writer,
+  { kind, acceptDeletes, acceptAccount }: PassSpec,
+  { id, resumed }: Pass,
+  key: ListKey,
+): Promise<boolean> {
+  const begun = acceptAccount ? 'after' : kind === 'resync' ? 'resync' : 'any';
+  if (!resumed || !(await sweeps.isReadBy(id, key, begun))) return false;
+  return !acceptDeletes || (await suspects.accepted(key, id)).size === 0;
+}
+
+/** Why the pass sends its requests. */
+export function reasonOf({ kind }: PassSpec): Reason {
+  return kind === 'resync' ? 'resync' : 'manual';
 }
 
 /**

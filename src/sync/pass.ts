@@ -131,7 +131,7 @@ class PassRun {
     if (isWanted && !isLast) {
       await this.#sweep(INBOXES);
       inboxes = await mirror.inboxes();
-      const isUnproven = this.stopped === null && inboxes.length > 0 && this.reports.some(isMissing);
+      const isUnproven = this.stopped === null && this.reports.some(isMissing);
       if (isUnproven && (await this.#showsInbox()) === false) this.stopped = perhapsOtherAccount();
     }
     if (this.stopped !== null) return;

@@ -8,13 +8,16 @@ import type { PassDeps } from './deps.ts';
 import type { ListReport } from './events.ts';
 import type { PastSweeps } from './past.ts';
 
-/** A sync can be stuck so many ms after it began. */
+/** A sync can be stuck from this many ms after it began. */
 const SYNC_STUCK_MS = HOUR;
 
-/** A resync can be stuck so many ms after it has last completed a list: a new one reads every page again. */
-const RESYNC_STUCK_MS = 20 * HOUR;
+/**
+ * A resync can be stuck from this many ms after it has last completed a list: a new one reads every page
+ * again. Until then the same command resumes it.
+ */
+export const RESYNC_STUCK_MS = 20 * HOUR;
 
-/** A sync waits so many ms for the ledger to show that each list that is left fails alone. */
+/** A sync waits at most this many ms for the ledger to show that each list that is left fails alone. */
 const PROOF_MS = 3 * HOUR;
 
 /**

@@ -1,4 +1,4 @@
-import { SECOND } from '../../core/clock.ts';
+import { HOUR, SECOND } from '../../core/clock.ts';
 import { EXIT, exitCodeOf, isMirrorError } from '../../core/errors.ts';
 import { thousands, duration, plural } from '../../core/humanize.ts';
 import { acceptCommand, describeList, LIST_NAMES, type ListKey } from '../../core/lists.ts';
@@ -18,6 +18,7 @@ import {
 } from '../../session/terminal.ts';
 import { isComplete, type ListReport } from '../../sync/events.ts';
 import type { PassReport } from '../../sync/pass.ts';
+import { RESYNC_STUCK_MS } from '../../sync/resuming.ts';
 import { renderTable } from '../output/table.ts';
 
 /** The exit code of a pass: that of the error that stopped it, else 1 for failed lists, 4 for paused ones. */
@@ -50,9 +51,10 @@ function printReport({ stdout, stderr }: Streams, report: PassReport, words: Wor
   for (const failure of failuresOf(lists, inboxName)) printFailure(stderr, failure);
   const complete = lists.filter(isComplete).length;
   const summary = `${complete} of ${plural(lists.length, 'list')} complete: ${cost}`;
+  const within = plural(RESYNC_STUCK_MS / HOUR, 'hour');
   // A resync that has reached its end stays open if only single lists failed.
   const rest =
-    report.isOpen === true ? ' Run the same command again within 20 hours: it reads what is missing.' : '';
+    report.isOpen === true ? ` Run the same command again within ${within}: it reads what is missing.` : '';
   if (stopped === null) printLine(stderr, wrapped(stderr, `${summary}${rest}`));
   else printStop(stderr, report, words);
 }

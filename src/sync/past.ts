@@ -12,14 +12,23 @@ import { restByCost } from './planning/due.ts';
 /** These errors pause the sweep that met them, and those beside it that had to wait at the gate. */
 const STOPPING = new Set<ErrorCode | null>(['SERVICE_DOWN', 'GATE_PAUSED']);
 
-/** A sweep that was stopped after this many requests without an answer would stop the next run there too. */
-const MOST_UNANSWERED = 2;
+/** A list at which the process was ended, after at least this many requests without an answer, ends runs. */
+const LEAST_UNANSWERED = 2;
 
-/** Requests so many ms apart are those of several runs. */
+/** Two requests at least this many ms apart belong to two runs. */
 const APART_MS = 5 * MINUTE;
 
 /** After a failed walk of at most this many requests a list does not rest. */
 const CHEAP = 10;
+
+/** The ranks of doubtful lists, in the order of reading. The later a rank, the likelier its lists end the run. */
+const RANKS = [
+  'not failed, but others of its kind',
+  'not failed, but one of its kind ended a run',
+  'failed',
+  'not failed, but one of its kind ended a run, and none is answered',
+  'ended a run',
+] as const;
 
 /** The newest sweeps and requests of each list, as they were before a pass (docs/decisions/0004). */
 export class PastSweeps {
@@ -33,33 +42,34 @@ export class PastSweeps {
   }
 
   /**
-   * Splits lists by what to expect. `doubtful`: a list of the kind failed last time; in groups of a kind, to
-   * be read in this order. The later a group, the likelier it ends the run: first lists that have not failed
-   * themselves, those of a kind that has ended one later; then lists that have failed; then the others of a
-   * kind of which no list is answered; last those that have ended a run, of which the one that was tried
-   * longest ago comes first.
+   * Splits lists by what to expect. `doubtful`: the list, or another one of its kind, failed last time. These
+   * come in groups of one rank and kind. Of lists that failed, the one that was tried longest ago comes first.
    */
   split(keys: readonly ListKey[]): { promising: ListKey[]; doubtful: ListKey[][] } {
     const failed = keys
-      .filter((key) => this.hasFailed(key))
+      .filter((key) => this.#hasFailed(key))
       .toSorted((a, b) => this.#triedAt(a) - this.#triedAt(b));
     const ofSeveral = failed.filter((key) => !this.#isCutOff(key) && !this.#isBroken(key));
     const kinds = new Set(ofSeveral.map(({ list }) => list));
     const stopping = new Set(failed.filter((key) => this.#stoppedThePass(key)).map(({ list }) => list));
-    const rankOf = (key: ListKey): number => {
-      if (this.endsRuns(key)) return 4;
-      if (this.hasFailed(key)) return 2;
-      if (!stopping.has(key.list)) return 0;
-      return this.#failing.kinds.get(key.list)?.alone === true ? 3 : 1;
+    const rankOf = (key: ListKey): (typeof RANKS)[number] => {
+      if (this.endsRuns(key)) return 'ended a run';
+      if (this.#hasFailed(key)) return 'failed';
+      if (!stopping.has(key.list)) return 'not failed, but others of its kind';
+      return this.#failing.kinds.get(key.list)?.alone === true
+        ? 'not failed, but one of its kind ended a run, and none is answered'
+        : 'not failed, but one of its kind ended a run';
     };
-    const kin = keys.filter((key) => kinds.has(key.list) && !this.hasFailed(key));
-    const doubtful = [...kin, ...failed].toSorted((a, b) => rankOf(a) - rankOf(b));
-    const groups = Map.groupBy(doubtful, (key) => `${rankOf(key)} ${key.list}`);
-    const ids = new Set(doubtful.map(listId));
-    return { promising: keys.filter((key) => !ids.has(listId(key))), doubtful: [...groups.values()] };
+    const kin = keys.filter((key) => kinds.has(key.list) && !this.#hasFailed(key));
+    const ranked = Map.groupBy([...kin, ...failed], rankOf);
+    const groups = RANKS.flatMap((rank) => [
+      ...Map.groupBy(ranked.get(rank) ?? [], ({ list }) => list).values(),
+    ]);
+    const ids = new Set([...kin, ...failed].map(listId));
+    return { promising: keys.filter((key) => !ids.has(listId(key))), doubtful: groups };
   }
 
-  /** True if the last run ended at the list, or the last two if they were ended from outside. */
+  /** True if the last run ended at the list, by an error of its own or from outside (`#isCutOff`). */
   endsRuns(key: ListKey): boolean {
     return this.#stoppedThePass(key) || this.#isCutOff(key);
   }
@@ -123,8 +133,8 @@ export class PastSweeps {
     );
   }
 
-  /** True if the list failed last time, or if the process ended twice while it was not answered. */
-  hasFailed(key: ListKey): boolean {
+  /** True if the list failed last time, or if the last run ended at it. */
+  #hasFailed(key: ListKey): boolean {
     return this.#hasFailedAlone(key) || this.endsRuns(key) || this.#isBroken(key);
   }
 
@@ -144,11 +154,11 @@ export class PastSweeps {
     return last?.state === 'paused' && STOPPING.has(last.errorCode) && this.#unanswered(key) > 0;
   }
 
-  /** True if the process was ended, more than once, while the list was not answered. */
+  /** True if the process was ended after two requests for the list, or more, had no answer. */
   #isCutOff(key: ListKey): boolean {
     const last = this.#newest(key);
     const isOpen = last?.state === 'running' || (last?.state === 'paused' && last.errorCode === 'STOPPED');
-    return isOpen && this.#unanswered(key) >= MOST_UNANSWERED;
+    return isOpen && this.#unanswered(key) >= LEAST_UNANSWERED;
   }
 
   #unanswered(key: ListKey): number {

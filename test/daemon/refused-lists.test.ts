@@ -81,3 +81,61 @@ test.each([
   expect((await house.status()).outage).toBeNull();
   expect(await house.late()).toEqual([]);
 });
+
+const MANY = {
+  sandbox: { conversations: Array<number>(12).fill(15), usersPerInbox: 5, tagsPerInbox: 5 },
+  limits: { pageSize: 20 },
+  pollMs: 20_000,
+};
+
+test.each([
+  ['500s', { status: 500 }],
+  ['resets', 'reset' as const],
+  ['429s', { status: 429 }],
+])('users and tags of twelve inboxes that draw %s cost few requests', async (_, failure) => {
+  const house = await daemonHouse({ ...MANY, readPages: true });
+  const { clock, sandbox } = house;
+  await house.start();
+  await clock.sleep(7 * HOUR);
+  sandbox.script(({ path }) => (/\/(users|tags)\?/.test(path) ? failure : undefined));
+  const from = sandbox.arrivals.length;
+  await clock.sleep(12 * HOUR);
+  const failed = sandbox.arrivals.slice(from).filter(({ path }) => /\/(users|tags)\?/.test(path));
+  expect(failed.length).toBeLessThan(12 * 20);
+  expect(await house.late()).toEqual(expect.not.arrayContaining([expect.stringMatching(/^(inboxes|conv)/)]));
+  sandbox.script(undefined);
+  await clock.sleep(2 * HOUR);
+  expect(await house.late()).toEqual([]);
+});
+
+test('of twelve inboxes, those whose users are answered are read, although five others fail', async () => {
+  const house = await daemonHouse(MANY);
+  const { clock, sandbox } = house;
+  await house.start();
+  await clock.sleep(2 * HOUR);
+  const broken = [...sandbox.world.inboxes.keys()].slice(0, 5);
+  sandbox.script(({ path }) =>
+    broken.some((id) => path.startsWith(`/v1/inboxes/${id}/users?`)) ? { status: 500 } : undefined,
+  );
+  await clock.sleep(14 * HOUR);
+  const late = (await house.late()).filter((list) => !broken.some((id) => list.includes(id)));
+  expect(late).toEqual([]);
+});
+
+test.each([
+  ['all lists of the first inbox', (path: string, first: string) => path.startsWith(`/v1/inboxes/${first}/`)],
+  ['all users and tags', (path: string) => /\/(users|tags)\?/.test(path)],
+])('a new mirror is filled although %s draw 429s', async (_, isRefused) => {
+  const house = await daemonHouse({ ...SMALL, readPages: true });
+  const { clock, sandbox } = house;
+  const { id } = nthInbox(sandbox, 0);
+  sandbox.script(({ path }) => (isRefused(path, id) ? { status: 429 } : undefined));
+  await house.start();
+  await clock.sleep(8 * HOUR);
+  const { lists } = await house.status();
+  const unread = lists.filter(({ list, inboxId, completeAsOf }) => {
+    const path = list === 'inboxes' ? '/v1/inboxes?' : `/v1/inboxes/${inboxId}/${list}?`;
+    return completeAsOf === null && !isRefused(path, id);
+  });
+  expect(unread.map(({ list, inboxId }) => `${list} ${inboxId}`)).toEqual([]);
+});

@@ -38,6 +38,11 @@ export class Backoff {
     this.#waits.delete(name);
   }
 
+  /** What has waited and has not ended. */
+  names(): string[] {
+    return [...this.#waits.keys()];
+  }
+
   /** When the wait ends; 0 if there is none. */
   until(name: string): number {
     return this.#waits.get(name)?.until ?? 0;

@@ -1,7 +1,9 @@
 import { type Clock, MINUTE } from '../../core/clock.ts';
 import { isMirrorError } from '../../core/errors.ts';
 import { INBOXES, keysOf, listId, type ListKey } from '../../core/lists.ts';
+import type { DueList } from '../../sync/planning/agenda.ts';
 import { Backoff } from './backoff.ts';
+import { KindRests } from './kind-rests.ts';
 
 /** A list whose 429 has shut the gate rests this many ms after the pause. */
 const GIVE_WAY_MS = 5 * MINUTE;
@@ -11,6 +13,7 @@ export class Cooldowns {
   readonly #backoff = new Backoff({ firstMs: 5 * MINUTE, longestMs: 60 * MINUTE });
   /** The lists whose 429s have shut the gate. */
   readonly #refused = new Backoff({ firstMs: GIVE_WAY_MS, longestMs: GIVE_WAY_MS });
+  readonly #kinds = new KindRests();
   /** The lists that failed when no other list was answered, so that the service may be to blame. */
   readonly #inOutage = new Set<string>();
   /** The lists whose cooldown ended with an outage, and that have had no good answer since. */
@@ -28,21 +31,36 @@ export class Cooldowns {
     const id = listId(key);
     if (inOutage) this.#inOutage.add(id);
     else this.#inOutage.delete(id);
+    this.#kinds.noteFailure(key, now, inOutage);
     return this.#backoff.begin(id, now, leastMs);
   }
 
   /**
-   * Lets other lists go first after a pause that a 429 for this list has begun. If the list itself tried the
-   * gate again, one list with a limit of its own would leave the others a few requests an hour.
+   * Lets other lists go first after a pause that a 429 for this list has begun, also before those whose 429s
+   * began earlier pauses. If such lists tried the gate again, they would leave the others a few requests an
+   * hour.
    * @param pauseEnds monotonic ms
    */
   giveWay(key: ListKey, pauseEnds: number): void {
-    this.#refused.begin(listId(key), pauseEnds);
+    for (const id of [...this.#refused.names(), listId(key)]) this.#refused.begin(id, pauseEnds);
+    this.#kinds.giveWay(key, pauseEnds + GIVE_WAY_MS);
+  }
+
+  /** The lists that may be read now. After {@link KindRests}, one list tests a kind that fails. */
+  mayBegin(due: readonly DueList[], running: readonly DueList[], now: number): DueList[] {
+    const ready = due.filter(({ key, waits }) => !waits && !this.has(key, now));
+    return this.#kinds.mayBegin(ready, running, now);
+  }
+
+  /** True for a list that would not show whether the service is up: it has failed, or one of its kind. */
+  isBlamed(key: ListKey): boolean {
+    return this.until(key) > 0 || this.#kinds.hasFailed(key.list);
   }
 
   end(key: ListKey): void {
     this.#backoff.end(listId(key));
     this.#refused.end(listId(key));
+    this.#kinds.noteAnswer(key.list);
     this.#inOutage.delete(listId(key));
     this.#released.delete(listId(key));
   }

@@ -165,12 +165,12 @@ export class ScheduledSweeps {
       now: clock.now(),
     });
     const now = clock.monotonic();
-    this.#queue = due.filter(({ key, waits }) => !waits && !this.#cooldowns.has(key, now));
+    this.#queue = this.#cooldowns.mayBegin(due, this.#running.lists(), now);
     const wornFilling = ({ first, worn }: DueList): boolean => first && worn;
     this.#wornFillings = [...this.#queue, ...this.#running.lists()].filter(wornFilling).length;
     // A list that failed may be broken by itself: it would hide that the service answers others.
     if (mustTest) {
-      this.#queue = this.#queue.filter(({ key }) => this.#cooldowns.until(key) === 0);
+      this.#queue = this.#queue.filter(({ key }) => !this.#cooldowns.isBlamed(key));
       if (this.#queue.length === 0) this.#queue = await this.#testList();
     }
     // While nothing is due, only a slot, trouble, or the end of a sweep or order changes that; each replans.

@@ -69,12 +69,20 @@ export async function refusedAloneSince(sql: Sql, sent: SentRequest, now: number
   return null;
 }
 
-/** Each question about a row has a path of its own: those of an inbox, or of all, may share a limit. */
+/**
+ * What may have a limit of its own: a path, a kind of list, an inbox; and of questions about rows, which have
+ * a path each, those of one kind in an inbox, or in all.
+ */
 function kindsOf({ path, reason, list, inbox_id: inboxId }: SentRequest): Condition[] {
   const samePath: Condition = ['path = $2', path];
-  if (reason !== 'probe') return [samePath];
-  const ofList = `reason = 'probe' AND list = $2`;
-  return [samePath, [`${ofList} AND inbox_id = $3`, list, inboxId], [ofList, list]];
+  if (list === null || inboxId === null) return [samePath];
+  const isQuestion = `reason ${reason === 'probe' ? '=' : '<>'} 'probe'`;
+  const ofKind: Condition = [`${isQuestion} AND list = $2`, list];
+  const ofInbox: Condition =
+    reason === 'probe'
+      ? [`${isQuestion} AND list = $2 AND inbox_id = $3`, list, inboxId]
+      : [`${isQuestion} AND inbox_id = $2`, inboxId];
+  return [samePath, ofInbox, ofKind];
 }
 
 async function aloneSince(sql: Sql, [isOwn, ...values]: Condition, now: number): Promise<Date | null> {

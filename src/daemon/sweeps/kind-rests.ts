@@ -1,0 +1,75 @@
+import { MINUTE } from '../../core/clock.ts';
+import { listId, type ListKey, type ListName } from '../../core/lists.ts';
+import { Backoff } from './backoff.ts';
+
+/** A kind of list rests when this many of its lists have failed, and none was answered since. */
+const LEAST_LISTS = 3;
+
+/**
+ * The kinds of list that fail, in every inbox as it seems. After a rest one list shows whether its kind can
+ * be read again: with a hundred inboxes, tries for each of them would take the day. Times are monotonic ms.
+ */
+export class KindRests {
+  /** By kind the lists that have failed since one was answered, the longest untried first. */
+  readonly #failed = new Map<ListName, Set<string>>();
+  readonly #rests = new Backoff({ firstMs: 5 * MINUTE, longestMs: 60 * MINUTE });
+  /** Until when the kinds of which a list has drawn a 429 let others go first. */
+  readonly #givingWay = new Map<ListName, number>();
+
+  /** @param inOutage the service may be to blame, so the kind does not rest */
+  noteFailure(key: ListKey, now: number, inOutage = false): void {
+    const failed = this.#failed.get(key.list) ?? new Set();
+    failed.delete(listId(key));
+    this.#failed.set(key.list, failed.add(listId(key)));
+    const rests = this.#rests.until(key.list) > now;
+    if (!inOutage && !rests && this.#isDoubted(key.list)) this.#rests.begin(key.list, now);
+  }
+
+  /** A 429 for the list has begun a pause. Kinds of which several lists have drawn one let others go first. */
+  giveWay(key: ListKey, until: number): void {
+    this.noteFailure(key, until);
+    if (this.#countOf(key.list) > 1) this.#givingWay.set(key.list, until);
+    for (const kind of this.#givingWay.keys()) this.#givingWay.set(kind, until);
+  }
+
+  noteAnswer(list: ListName): void {
+    this.#failed.delete(list);
+    this.#rests.end(list);
+    this.#givingWay.delete(list);
+  }
+
+  /** True if a list of the kind has failed, and none was answered since. */
+  hasFailed(list: ListName): boolean {
+    return this.#failed.has(list);
+  }
+
+  /** Of a kind that fails keeps one list at most: one that has not failed, or the one that failed first. */
+  mayBegin<Due extends { readonly key: ListKey }>(
+    due: readonly Due[],
+    running: readonly { readonly key: ListKey }[],
+    now: number,
+  ): Due[] {
+    const tests = new Map<ListName, Due>();
+    const ready = due.filter(({ key }) => (this.#givingWay.get(key.list) ?? 0) <= now);
+    for (const one of ready) {
+      const { list } = one.key;
+      if (this.#rests.until(list) > now || running.some(({ key }) => key.list === list)) continue;
+      const test = tests.get(list);
+      if (test === undefined || this.#turnOf(one.key) < this.#turnOf(test.key)) tests.set(list, one);
+    }
+    return ready.filter((one) => !this.#isDoubted(one.key.list) || tests.get(one.key.list) === one);
+  }
+
+  #isDoubted(list: ListName): boolean {
+    return this.#countOf(list) >= LEAST_LISTS;
+  }
+
+  #countOf(list: ListName): number {
+    return this.#failed.get(list)?.size ?? 0;
+  }
+
+  /** -1 for a list that has not failed. */
+  #turnOf(key: ListKey): number {
+    return [...(this.#failed.get(key.list) ?? [])].indexOf(listId(key));
+  }
+}

@@ -21,7 +21,10 @@ export interface Io {
   readonly stdout: Output;
   readonly stderr: Output;
   /** The input of a person who answers questions; absent if no person can. */
-  readonly stdin?: NodeJS.ReadableStream & { readonly isTTY?: boolean };
+  readonly stdin?: NodeJS.ReadableStream & {
+    readonly isTTY?: boolean;
+    setRawMode?(isRaw: boolean): unknown;
+  };
   /** Aborted with a `STOPPED` error when a person or a signal asks to stop. */
   readonly signal: AbortSignal;
   /** Calls the listener at each SIGHUP, until the function that it returns is called. */

@@ -33,6 +33,11 @@ export async function renderOnTerminal(
 // oxlint-disable-next-line no-control-regex
 const CLEARED = /[^\n]*\u001B\[1G\u001B\[0J/g;
 
+/** The keys of a terminal: a test types by writing to it. */
+export function keyboard(): PassThrough & { isTTY: boolean } {
+  return Object.assign(new PassThrough(), { isTTY: true });
+}
+
 /**
  * Runs the program with a person at a terminal, who types an answer to each question. `\u0003` is Ctrl-C.
  * Everything that the terminal shows is in `shown`.
@@ -41,8 +46,8 @@ export async function answering(
   { env, folder }: TestProgram,
   argv: readonly string[],
   answers: readonly string[],
+  stdin = keyboard(),
 ): Promise<{ exitCode: number; shown: string }> {
-  const stdin = Object.assign(new PassThrough(), { isTTY: true });
   const left = [...answers];
   let shown = '';
   const write = (text: string): void => {

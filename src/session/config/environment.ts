@@ -90,13 +90,14 @@ export function reader(env: Environment, faults: string[]): Read {
 /** At most this many characters of a wrong value are shown. */
 const MOST_SHOWN = 200;
 
+/** The end of every message about wrong variables. */
+export const HOW_TO_SET =
+  'Set the variables in the environment or in a file named .env in the current folder, which ' +
+  '`inbox-mirror init` writes; .env.example lists all with defaults.';
+
 export function configError(faults: readonly string[], slips: readonly string[] = []): MirrorError {
   const all = [...faults, ...slips];
   const list = all.map((fault) => `  ${fault}`).join('\n');
-  return new MirrorError(
-    'CONFIG',
-    `The configuration has ${all.length === 1 ? 'a problem' : `${all.length} problems`}:\n${list}\n` +
-      'Set the variables in the environment or in a file named .env in the current folder, which ' +
-      '`inbox-mirror init` writes; .env.example lists all with defaults.',
-  );
+  const count = all.length === 1 ? 'a problem' : `${all.length} problems`;
+  return new MirrorError('CONFIG', `The configuration has ${count}:\n${list}\n${HOW_TO_SET}`);
 }

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { unlessAborted } from '../../../core/abortable.ts';
 import { EXIT, isMirrorError, MirrorError } from '../../../core/errors.ts';
 import { plural } from '../../../core/humanize.ts';
 import { SANDBOX_KEY } from '../../../core/secrets.ts';
@@ -27,14 +28,14 @@ export function addInit(program: Command, run: Runner): void {
 async function runInit(io: Io): Promise<number> {
   const { openQuestions } = await import('./ask.ts');
   const { writeSettings } = await import('./env-file.ts');
-  const { ask, close } = openQuestions(io);
+  const { ask, signal, close } = openQuestions(io);
   const path = join(io.cwd, '.env');
   try {
     if (existsSync(path) && !(await mayChange(ask, path))) {
       printLine(io.stdout, `${path} stays as it is.`);
       return EXIT.done;
     }
-    const settings = await askUntilAccepted(io, ask);
+    const settings = await askUntilAccepted({ ...io, signal }, ask);
     writeSettings(path, settings);
     printLine(io.stdout, wrapped(io.stdout, nextSteps(io, path)));
     return EXIT.done;
@@ -56,54 +57,69 @@ type Settings = Readonly<Record<'INBOX_API_URL' | 'INBOX_API_KEY', string>>;
 
 /** Asks until the service accepts the key. */
 async function askUntilAccepted(io: Io, ask: Ask): Promise<Settings> {
-  const { INBOX_API_URL, INBOX_API_KEY } = await askForSettings(io, ask);
-  for (let key = INBOX_API_KEY; ; key = await askForKey(ask)) {
-    const settings = { INBOX_API_URL, INBOX_API_KEY: key };
-    const accepted = await checkUntilAnswered(io, ask, settings);
-    if (accepted === null) continue;
-    printLine(io.stdout, wrapped(io.stdout, accepted));
-    return settings;
-  }
-}
-
-/** Checks again, as long as the person wants to, while the service gives no answer. */
-async function checkUntilAnswered(io: Io, ask: Ask, settings: Settings): Promise<string | null> {
+  let address = await askForAddress(io, ask);
+  let key = await askForKey(io, ask, address);
   for (;;) {
+    const settings = { INBOX_API_URL: address, INBOX_API_KEY: key };
     try {
-      return await check(io, settings);
+      printLine(io.stdout, wrapped(io.stdout, await check(io, settings)));
+      return settings;
     } catch (error) {
-      if (!isMirrorError(error, 'SERVICE_DOWN', 'ANSWER_FAILED', 'GATE_PAUSED')) throw error;
+      if (!isMirrorError(error, 'KEY_REFUSED', ...MAY_BE_ANOTHER_ADDRESS)) throw error;
       printFailure(io.stdout, error.message);
-      if (/^n(o)?$/i.test(await ask('Try again with this address and key? [Y/n]'))) throw error;
+      if (error.code === 'KEY_REFUSED') key = await askForKey(io, ask, address);
+      else address = await askToTryAgain(io, ask, settings, error);
     }
   }
 }
 
-/** Asks until both can be right. */
-async function askForSettings(io: Io, ask: Ask): Promise<Settings> {
+/** Errors of a service that is out of order, or of a server that is not the service. */
+const MAY_BE_ANOTHER_ADDRESS = [
+  'SERVICE_DOWN',
+  'ANSWER_FAILED',
+  'GATE_PAUSED',
+  'REQUEST_REFUSED',
+  'BAD_ANSWER',
+] as const;
+
+/** @returns an address that may be right, so that a person looks for the key only then */
+async function askForAddress(io: Io, ask: Ask): Promise<string> {
+  for (;;) {
+    const address = await ask('Address of the service (INBOX_API_URL, ends in /v1):');
+    if (await areRight(io, { INBOX_API_URL: address, INBOX_API_KEY: SANDBOX_KEY })) return address;
+  }
+}
+
+async function askForKey(io: Io, ask: Ask, address: string): Promise<string> {
+  for (;;) {
+    const key = await ask('API key (INBOX_API_KEY, from its admin panel; not shown):', { hidden: true });
+    if (await areRight(io, { INBOX_API_URL: address, INBOX_API_KEY: key })) return key;
+  }
+}
+
+/** @returns the address for the next try with the same key. @throws `error` if the person wants none */
+async function askToTryAgain(io: Io, ask: Ask, settings: Settings, error: MirrorError): Promise<string> {
+  for (;;) {
+    const answer = await ask('Try again with this address and key? [Y/n, or another address]');
+    if (/^(y(es)?)?$/i.test(answer)) return settings.INBOX_API_URL;
+    if (/^no?$/i.test(answer)) throw error;
+    if (await areRight(io, { ...settings, INBOX_API_URL: answer })) return answer;
+  }
+}
+
+/** Says what is wrong about the answers. @throws MirrorError `CONFIG` if another variable is wrong */
+async function areRight(io: Io, settings: Settings): Promise<boolean> {
   const { readConfig } = await import('../../../session/config/config.ts');
-  const isRight = (settings: Settings): boolean => {
-    try {
-      readConfig(environmentOf(io, settings), io.cwd, { service: true });
-      return true;
-    } catch (error) {
-      // Another variable is wrong: other answers would not help.
-      if (!isMirrorError(error, 'CONFIG') || !/INBOX_API_(?:URL|KEY)/.test(error.message)) throw error;
-      printFailure(io.stdout, error.message);
-      return false;
-    }
-  };
-  for (;;) {
-    const INBOX_API_URL = await ask('Address of the service (INBOX_API_URL, ends in /v1):');
-    // A wrong address is reported before a person has found the key.
-    if (!isRight({ INBOX_API_URL, INBOX_API_KEY: SANDBOX_KEY })) continue;
-    const INBOX_API_KEY = await askForKey(ask);
-    if (isRight({ INBOX_API_URL, INBOX_API_KEY })) return { INBOX_API_URL, INBOX_API_KEY };
+  const { HOW_TO_SET } = await import('../../../session/config/environment.ts');
+  try {
+    readConfig(environmentOf(io, settings), io.cwd, { service: true });
+    return true;
+  } catch (error) {
+    // Other answers would not help.
+    if (!isMirrorError(error, 'CONFIG') || !/INBOX_API_(?:URL|KEY)/.test(error.message)) throw error;
+    printFailure(io.stdout, error.message.replace(HOW_TO_SET, '').trimEnd());
+    return false;
   }
-}
-
-async function askForKey(ask: Ask): Promise<string> {
-  return await ask('API key (INBOX_API_KEY, from its admin panel; not shown):', { hidden: true });
 }
 
 /** The environment with the answers in place of what it says of them. */
@@ -113,22 +129,28 @@ function environmentOf({ env }: Io, settings: Settings): Io['env'] {
 
 /**
  * Sends one request.
- * @returns a sentence; null, after one that says why, if the service refuses the key
- * @throws MirrorError for an address that does not work
+ * @returns a sentence
+ * @throws MirrorError `KEY_REFUSED`, or for an address that does not work
  */
-async function check(io: Io, settings: Settings): Promise<string | null> {
+async function check(io: Io, settings: Settings): Promise<string> {
   const { openCheck } = await import('../../../session/check.ts');
   const { session } = await openCheck({ ...io, env: environmentOf(io, settings) }, { testsKey: true });
   try {
-    const { rows, isWhole } = await session.client.ping({ reason: 'manual', signal: io.signal });
+    // A person who presses Ctrl-C need not wait for the answer: the ledger has the request.
+    const { rows, isWhole } = await unlessAborted(
+      session.client.ping({ reason: 'manual', signal: io.signal }),
+      io.signal,
+    );
     const inboxes = plural(rows.items.length, 'inbox');
     return `The service accepts the key and lists ${isWhole ? '' : 'at least '}${inboxes}.`;
   } catch (error) {
-    if (!isMirrorError(error)) throw error;
-    if (error.code === 'KEY_REFUSED') {
-      printFailure(io.stdout, error.message);
-      return null;
-    }
+    if (!isMirrorError(error) || error.code === 'STOPPED') throw error;
+    if (error.code === 'KEY_REFUSED')
+      // Its own sentence advises to run other commands.
+      throw new MirrorError(
+        'KEY_REFUSED',
+        `The service refused the API key (HTTP ${error.status}). It is wrong, deleted, or lacks rights.`,
+      );
     throw new MirrorError(error.code, `${error.message} Nothing was written.`, { cause: error });
   } finally {
     await session.close();

@@ -14,7 +14,7 @@ import { expect, test } from 'vitest';
 import { writeSettings } from '../../../../src/cli/commands/setup/env-file.ts';
 import { temporaryFolder } from '../../../support/mirror.ts';
 import { newProgram, SECRET, type TestProgram } from '../../../support/program.ts';
-import { answering } from '../../../support/terminal.ts';
+import { answering, keyboard } from '../../../support/terminal.ts';
 
 /** A program whose environment has neither address nor key. */
 async function fresh(): Promise<{ program: TestProgram; url: string; path: string }> {
@@ -87,6 +87,24 @@ test('init tries again with the same answers while the service refuses for its o
   expect(readFileSync(path, 'utf8')).toContain(`INBOX_API_KEY=${SECRET}\n`);
 });
 
+test('after an address that does not work, init takes another one and keeps the key', async () => {
+  const { program, url, path } = await fresh();
+  const wrong = url.replace('/v1', '/v2/v1');
+  const { exitCode, shown } = await answering(program, ['init'], [wrong, SECRET, 'maybe', url]);
+  expect([exitCode, shown]).toEqual([0, expect.stringContaining('INBOX_API_URL: expected')]);
+  expect(shown.match(/^API key/gm)).toHaveLength(1);
+  expect(program.sandbox.arrivals).toHaveLength(2);
+  expect(readFileSync(path, 'utf8')).toBe(`INBOX_API_URL=${url}\nINBOX_API_KEY=${SECRET}\n`);
+});
+
+test('init advises neither to run itself nor to set variables', async () => {
+  const { program, url } = await fresh();
+  const answers = ['mail.example.com', url, 'wrong key', 'wrong-key', SECRET];
+  const { exitCode, shown } = await answering(program, ['init'], answers);
+  expect([exitCode, shown]).toEqual([0, expect.stringContaining('refused the API key (HTTP 401)')]);
+  expect(shown).not.toMatch(/`inbox-mirror|\.env\.example|Set (?:the|another)/);
+});
+
 test('init writes nothing if the person does not want to try again', async () => {
   const { program, url, path } = await fresh();
   program.sandbox.script(() => ({ status: 429 }));
@@ -97,10 +115,54 @@ test('init writes nothing if the person does not want to try again', async () =>
 
 test('init writes nothing for an address that does not work', async () => {
   const { program, url, path } = await fresh();
-  const { exitCode, shown } = await answering(program, ['init'], [url.replace('/v1', '/v2/v1'), SECRET]);
+  const { exitCode, shown } = await answering(program, ['init'], [url.replace('/v1', '/v2/v1'), SECRET, 'n']);
   expect(exitCode).not.toBe(0);
   expect(shown).toContain('Nothing was written.');
   expect(existsSync(path)).toBe(false);
+});
+
+const [ARROW_UP, CTRL_U, CTRL_Y] = ['\u001B[A', '\u0015', '\u0019'];
+
+test('init shows no key when a person takes an earlier answer or deleted text back', async () => {
+  const { program, url } = await fresh();
+  const wrong = url.replace('/v1', '/v2/v1');
+  const answers = [wrong, `${SECRET}${CTRL_U}${SECRET}`, ARROW_UP, `${CTRL_Y}${ARROW_UP}n`];
+  const { exitCode, shown } = await answering(program, ['init'], answers);
+  expect([exitCode, shown]).toEqual([1, expect.stringContaining('Try again with this address and key?')]);
+  expect(shown).not.toContain(SECRET);
+});
+
+test('address and key that are pasted as two lines answer both questions, and the key is not shown', async () => {
+  const { program, url, path } = await fresh();
+  const { exitCode, shown } = await answering(program, ['init'], [`${url}\r\n\r\n${SECRET}`]);
+  expect(exitCode).toBe(0);
+  expect(shown).not.toContain(SECRET);
+  expect(readFileSync(path, 'utf8')).toBe(`INBOX_API_URL=${url}\nINBOX_API_KEY=${SECRET}\n`);
+});
+
+test.each(['', '\r'])(
+  'a key that is pasted again while init checks is not shown (%j after it)',
+  async (end) => {
+    const { program, url } = await fresh();
+    const typed = keyboard();
+    program.sandbox.script(() => {
+      typed.write(`${SECRET}${end}`);
+      return { status: 404 };
+    });
+    const answers = [url, SECRET, ...(end === '' ? ['n'] : ['', 'n'])];
+    const { exitCode, shown } = await answering(program, ['init'], answers, typed);
+    expect([exitCode, shown]).toEqual([1, expect.stringContaining('Try again with this address and key?')]);
+    expect(shown).not.toContain(SECRET);
+  },
+);
+
+test('a key that cannot be right is asked for again, but not the address', async () => {
+  const { program, url, path } = await fresh();
+  const { exitCode, shown } = await answering(program, ['init'], [url, `${SECRET} ${SECRET}`, SECRET]);
+  expect([exitCode, shown]).toEqual([0, expect.stringContaining('without spaces')]);
+  expect(shown.match(/^Address of/gm)).toHaveLength(1);
+  expect(shown).not.toContain(SECRET);
+  expect(existsSync(path)).toBe(true);
 });
 
 test('init stops at Ctrl-C, and refuses to run without a terminal', async () => {

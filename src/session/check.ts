@@ -7,7 +7,8 @@ import { TABLE_SENTENCES, VIEW_NAMES } from '../database/catalogue.ts';
 import { isPostgres } from '../database/open.ts';
 import { addressOf } from '../database/postgresql/address.ts';
 import { checkCreatable, sqlitePath } from '../database/sqlite/file.ts';
-import { openReadOnly } from '../query/open.ts';
+import { openReadOnly, sqliteFile } from '../query/open.ts';
+import { isReadable } from '../query/sqlite/readable.ts';
 import { systemClock } from './clock.ts';
 import { readConfig } from './config/config.ts';
 import { readEnvironment } from './config/environment.ts';
@@ -27,7 +28,8 @@ const LONGEST_REST_MS = 5 * SECOND;
 /**
  * Opens a session on the mirror, and creates none. A missing one is replaced by an empty stand-in in a
  * temporary folder, in which the ledger counts the requests of the check.
- * @throws MirrorError `CONFIG`, or `DATABASE` if the mirror could not be opened or created
+ * @throws MirrorError `CONFIG`, `USAGE` if this account may not read the mirror, or `DATABASE` if it could
+ *   not be opened or created
  */
 export async function openCheck(io: Io, options: SessionOptions = {}): Promise<CheckSession> {
   const config = readConfig(readEnvironment(io.env, io.cwd), io.cwd, { service: true, own: io.env });
@@ -52,12 +54,15 @@ export async function openCheck(io: Io, options: SessionOptions = {}): Promise<C
   }
 }
 
+/** @throws MirrorError `USAGE` for a SQLite mirror that this account may not read */
 async function exists(databaseUrl: string): Promise<boolean> {
+  const path = sqliteFile(databaseUrl);
+  if (path !== null && !isReadable(path)) return false;
   try {
     await (await openReadOnly(databaseUrl)).close();
     return true;
   } catch (error) {
-    if (isMirrorError(error, 'USAGE')) return false;
+    if (path === null && isMirrorError(error, 'USAGE')) return false;
     throw error;
   }
 }

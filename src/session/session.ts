@@ -6,6 +6,8 @@ import { type Client, createClient } from '../service/client.ts';
 import type { GateEvent, RequestEnd } from '../service/gate/events.ts';
 import { createGate } from '../service/gate/gate.ts';
 import { createHttp } from '../service/http.ts';
+import { sqliteFile } from '../query/open.ts';
+import { isReadable } from '../query/sqlite/readable.ts';
 import { type Claim, claimantOf, claimOf } from './claim.ts';
 import { sharedClock, systemClock } from './clock.ts';
 import { type Config, readConfig } from './config/config.ts';
@@ -174,7 +176,11 @@ async function maySendRefusedKey(
   return age < 0 || age >= KEY_RETRY_MS;
 }
 
+/** @throws MirrorError `USAGE` for a SQLite mirror that this account may not read */
 async function openSharedMirror({ databaseUrl }: Config, { unattended }: SessionOptions): Promise<Mirror> {
+  const path = sqliteFile(databaseUrl);
+  // A missing file is created.
+  if (path !== null) isReadable(path);
   return openMirror(await openDatabase(databaseUrl, unattended ? UNATTENDED_BUSY_TIMEOUT_MS : undefined));
 }
 

@@ -1,18 +1,26 @@
-import { accessSync, constants, statSync } from 'node:fs';
+import { accessSync, constants, type Stats, statSync } from 'node:fs';
 import { codeOf, messageOf, MirrorError } from '../../core/errors.ts';
 import { noMirrorYet } from '../faults.ts';
 
 /** Where the modes stand that let another account read the file. */
 const ADVICE = 'docs/sql.md, "Another account of the machine"';
 
-/** @throws MirrorError `USAGE` if there is no mirror yet, this account may not read it, or it is a folder */
+/** @throws MirrorError `USAGE` without a mirror, or as {@link isReadable} */
 export function checkReadable(path: string): void {
-  let isFolder: boolean;
+  if (!isReadable(path)) throw noMirrorYet(path);
+}
+
+/**
+ * True for a file that this account may read; false if there is none.
+ * @throws MirrorError `USAGE` if this account may not read it, or it is not a file
+ */
+export function isReadable(path: string): boolean {
+  let stats: Stats;
   try {
     accessSync(path, constants.R_OK);
-    isFolder = statSync(path).isDirectory();
+    stats = statSync(path);
   } catch (error) {
-    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') throw noMirrorYet(path);
+    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return false;
     throw new MirrorError(
       'USAGE',
       `The mirror ${path} cannot be read: ${messageOf(error)}. Ask its owner for access (${ADVICE}), ` +
@@ -20,11 +28,15 @@ export function checkReadable(path: string): void {
       { cause: error },
     );
   }
-  if (isFolder)
+  if (stats.isDirectory())
     throw new MirrorError(
       'USAGE',
       `${path} is a folder. Set DATABASE_URL to a file in it, such as mirror.db.`,
     );
+  // SQLite would wait for ever for the writer of a pipe.
+  if (!stats.isFile())
+    throw new MirrorError('USAGE', `${path} is not a file. Set DATABASE_URL to one, such as mirror.db.`);
+  return true;
 }
 
 /** SQLite must create its two side files, and this account may not. */

@@ -50,5 +50,10 @@ function isSecret([name, value = '']: [string, string | undefined]): boolean {
 /** Windows has no such permissions: there, every file seems readable. */
 function isExposed(path: string): boolean {
   if (process.platform === 'win32') return false;
-  return ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & OTHERS_READ) !== 0;
+  try {
+    return ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & OTHERS_READ) !== 0;
+  } catch {
+    // This account may not enter its folder; the command that opens the file says so.
+    return false;
+  }
 }

@@ -208,7 +208,7 @@ function failedCheck(error: unknown, session: Session | null): string {
   // Only the repair of intervals and sums claims the mirror.
   if (isMirrorError(error, 'LEASE_HELD')) return 'intervals';
   if (session !== null) return 'service';
-  return exitCodeOf(error) === EXIT.usage ? 'configuration' : 'database';
+  return isMirrorError(error, 'CONFIG') ? 'configuration' : 'database';
 }
 
 /** Sends the one request. */

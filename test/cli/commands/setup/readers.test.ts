@@ -1,5 +1,5 @@
-import { spawnSync } from 'node:child_process';
-import { chmodSync, copyFileSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chmodSync, copyFileSync, mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readersOf } from '../../../../src/cli/commands/setup/readers.ts';
@@ -47,42 +47,102 @@ const MAIN = join(import.meta.dirname, '../../../../src/cli/main.ts');
 const STRANGER = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 const canRun = spawnSync('test', ['-r', MAIN], STRANGER).status === 0;
 
-/** Runs `query` as an account without rights. */
-function queryAsStranger(path: string): { exitCode: number | null; stderr: string } {
-  const { status, stderr } = spawnSync(process.execPath, [MAIN, 'query', 'SELECT 1 AS one FROM settings'], {
-    env: { DATABASE_URL: `file:${path}`, HOME: '/' },
+const QUERY = ['query', 'SELECT 1 AS one FROM settings'];
+
+/** Runs a command in a process, which may belong to another account. */
+function runInProcess(
+  path: string,
+  argv: readonly string[],
+  account: { uid?: number; gid?: number } = {},
+): { exitCode: number | null; output: string } {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN, ...argv], {
+    env: {
+      DATABASE_URL: `file:${path}`,
+      INBOX_API_URL: 'http://127.0.0.1:1/v1',
+      INBOX_API_KEY: 'key',
+      HTTP_PORT: '0',
+      HOME: '/',
+    },
     cwd: '/',
     encoding: 'utf8',
-    ...STRANGER,
+    timeout: 30_000,
+    killSignal: 'SIGKILL',
+    ...account,
   });
-  return { exitCode: status, stderr };
+  return { exitCode: status, output: stdout + stderr };
 }
 
-test.skipIf(!canRun).each([
-  ['the file', 0o755, 0o000, /cannot be read: EACCES.* "Another account of the machine"/],
-  ['the folder', 0o600, 0o644, /cannot be read: EACCES.* "Another account of the machine"/],
-  ['the side files', 0o555, 0o444, /no process has it open.*Start the daemon, or read a copy/],
-])(
-  'query says why an account that may not use %s cannot read the mirror',
-  async (_what, folder, file, why) => {
+test
+  .skipIf(!canRun)
+  .each([
+    ['query', 'the file', 0o755, 0o000, /cannot be read: EACCES.* "Another account of the machine"/, QUERY],
+    ['query', 'the folder', 0o600, 0o644, /cannot be read: EACCES.* "Another account of the machine"/, QUERY],
+    [
+      'query',
+      'the side files',
+      0o555,
+      0o444,
+      /no process has it open.*Start the daemon, or read a copy/,
+      QUERY,
+    ],
+    ...[
+      ['sync'],
+      ['start'],
+      ['resync', '--dry-run'],
+      ['lookup', 'tag', '--inbox', '1', '--name', 'x'],
+      ['doctor'],
+    ].map(
+      (argv) =>
+        [argv[0], 'the folder', 0o600, 0o644, /cannot be read: EACCES.* "Another account/, argv] as const,
+    ),
+  ] as const)(
+  '%s says why an account that may not use %s cannot read the mirror',
+  async (_command, _what, folder, file, why, argv) => {
     const path = fileWith(0o755, 0o600);
     copyFileSync(await freshMirrorFile(), path);
     chmodSync(path, file);
     chmodSync(join(path, '..'), folder);
-    const { exitCode, stderr } = queryAsStranger(path);
+    const { exitCode, output } = runInProcess(path, argv, STRANGER);
     // Lets the folder be removed.
     chmodSync(join(path, '..'), 0o755);
-    expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringMatching(why) as string });
+    expect({ exitCode, output }).toEqual({ exitCode: 2, output: expect.stringMatching(why) as string });
   },
 );
 
-test.each([['status'], ['query', 'SELECT 1']])(
-  '%s says that DATABASE_URL names a folder',
-  async (...command) => {
-    const { run } = await newProgram({}, { DATABASE_URL: `file:${temporaryFolder()}` });
-    expect(await run(...command)).toMatchObject({
+const COMMANDS = [
+  ['status'],
+  ['query', 'SELECT 1'],
+  ['sync'],
+  ['start'],
+  ['resync', '--dry-run'],
+  ['lookup', 'tag', '--inbox', '1', '--name', 'x'],
+  ['doctor'],
+];
+
+test.each(COMMANDS)('%s says why DATABASE_URL names no file that can be read', async (...command) => {
+  const folder = temporaryFolder();
+  const link = join(folder, 'link');
+  symlinkSync(link, link);
+  for (const [path, why] of [
+    [folder, /is a folder\. Set DATABASE_URL to a file in it/],
+    [link, /cannot be read: ELOOP.*correct DATABASE_URL/],
+    [join(folder, 'a'.repeat(300)), /cannot be read: ENAMETOOLONG.*correct DATABASE_URL/],
+  ] as const) {
+    const { run } = await newProgram({}, { DATABASE_URL: `file:${path}` });
+    const { exitCode, stdout, stderr } = await run(...command);
+    expect([exitCode, stdout + stderr]).toEqual([2, expect.stringMatching(why)]);
+    expect(stdout + stderr).not.toMatch(/bug|\n +at /);
+  }
+});
+
+// In a process: a thread that opens a pipe waits for a writer and cannot be stopped.
+test.skipIf(process.platform === 'win32')('status and sync refuse a DATABASE_URL that names a pipe', () => {
+  const folder = temporaryFolder();
+  const pipe = join(folder, 'pipe');
+  execFileSync('sh', ['-c', 'mkfifo pipe'], { cwd: folder });
+  for (const command of ['status', 'sync'])
+    expect(runInProcess(pipe, [command])).toEqual({
       exitCode: 2,
-      stderr: expect.stringMatching(/is a folder\. Set DATABASE_URL to a file in it/) as string,
+      output: expect.stringMatching(/is not a file\. Set DATABASE_URL to one/) as string,
     });
-  },
-);
+});

@@ -49,11 +49,13 @@ export function parseTimeout(text: string): number {
   return ms;
 }
 
-/** Parses digits. @throws MirrorError `USAGE`, which names the option */
-export function wholeNumber(name: string, text: string): number {
+/** Parses digits, not only zeros. @throws MirrorError `USAGE`, which names the option */
+export function positiveNumber(name: string, text: string): number {
   if (!/^\d{1,15}$/.test(text))
     throw new MirrorError('USAGE', `${name}: expected a whole number, but got ${JSON.stringify(text)}.`);
-  return Number(text);
+  const number = Number(text);
+  if (number === 0) throw new MirrorError('USAGE', `${name}: expected 1 or more, but got 0.`);
+  return number;
 }
 
 /** Refuses `--json` beside another format. @throws MirrorError `USAGE` */
@@ -73,8 +75,7 @@ export const MOST_TABLE_ROWS = 10_000;
 
 /** Parses the `--limit` of rows in a format. @throws MirrorError `USAGE` */
 export function parseLimit(text: string, format: Format): number {
-  const limit = wholeNumber('--limit', text);
-  if (limit === 0) throw new MirrorError('USAGE', '--limit: expected 1 or more, but got 0.');
+  const limit = positiveNumber('--limit', text);
   if (format === 'table' && limit > MOST_TABLE_ROWS)
     throw new MirrorError(
       'USAGE',

@@ -30,8 +30,13 @@ export function severalStatements(cause: unknown): MirrorError {
   return new MirrorError('USAGE', 'There is more than one statement here. Run one at a time.', { cause });
 }
 
-/** @throws MirrorError `USAGE` if the text holds no statement */
-export function refuseEmpty(sql: string): void {
+/** @throws MirrorError `USAGE` if the text holds no statement, or a NUL: a database ends the text there */
+export function refuseNoStatement(sql: string): void {
+  if (sql.includes('\0'))
+    throw new MirrorError(
+      'USAGE',
+      'The SQL has a NUL character, and the database would ignore what follows it. Remove it.',
+    );
   if (tokensOf(sql).every(({ text }) => text === ';'))
     throw new MirrorError(
       'USAGE',

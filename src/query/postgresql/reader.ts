@@ -22,7 +22,7 @@ import {
   noMirrorYet,
   noRows,
   readOnlyHere,
-  refuseEmpty,
+  refuseNoStatement,
   severalStatements,
   wrongSql,
 } from '../faults.ts';
@@ -141,7 +141,7 @@ async function runQuery(
   sql: string,
   values: readonly Cell[],
 ): Promise<QueryResult> {
-  refuseEmpty(sql);
+  refuseNoStatement(sql);
   // One prepared statement cannot contain a second one that would end the transaction first.
   const cursor = client.query(
     new Cursor<Cell[]>(sql, [...values], {

@@ -8,11 +8,12 @@ import {
   type NamedColumn,
   noRows,
   readOnlyHere,
-  refuseEmpty,
+  refuseNoStatement,
   severalStatements,
   wrongSql,
 } from '../faults.ts';
 import type { Cell, QueryResult, ReadOnlyMirror } from '../result.ts';
+import { nameOf, tokensOf } from '../tokens.ts';
 import { placeOf } from './place.ts';
 import { checkReadable, noSideFiles } from './readable.ts';
 
@@ -35,7 +36,7 @@ export function openSqliteReadOnly(path: string): ReadOnlyMirror {
   return {
     dialect: sqlite,
     async query(text, values = []) {
-      refuseEmpty(text);
+      refuseNoStatement(text);
       // A text without values is a person's: its `$1` is wrong SQL, with its place.
       const { sql, values: bound } =
         values.length === 0 ? { sql: text, values: [] } : sqlite.bind(text, [...values]);
@@ -106,9 +107,18 @@ function openFile(path: string): SqliteDatabase.Database {
 /** Here the file is at fault, not the person's SQL. */
 const OF_THE_FILE = /^SQLITE_(NOTADB|CORRUPT|IOERR)/;
 
+/** A PRAGMA that would write fails with these: the file is open for reading only. */
+const OF_A_WRITE = /^SQLITE_(?:BUSY|IOERR_(?:LOCK|WRITE))$/;
+
+function isPragma(sql: string): boolean {
+  const [first] = tokensOf(sql);
+  return first !== undefined && nameOf(first) === 'pragma';
+}
+
 function asFault(database: SqliteDatabase.Database, sql: string, error: unknown): unknown {
   if (!(error instanceof Error) || isMirrorError(error)) return error;
   const code = codeOf(error) ?? '';
+  if (OF_A_WRITE.test(code) && isPragma(sql)) return readOnlyHere(error);
   if (OF_THE_FILE.test(code)) return asSqliteError(error, database.name);
   if (code === 'SQLITE_READONLY') return readOnlyHere(error);
   if (code.startsWith('SQLITE_READONLY') || code.startsWith('SQLITE_CANTOPEN')) return noSideFiles(error);

@@ -86,6 +86,7 @@ test.each([
   [['--follow', '--until', 'today'], 'Use one.'],
   [['--since-id', '-1'], '--since-id: expected a whole number'],
   [['--limit', 'many'], '--limit: expected a whole number'],
+  [['--limit', '0'], '--limit: expected 1 or more'],
   [['--list', 'mails'], 'inboxes, users, tags, conversations'],
   [['--follow', '--format', 'json'], '--format ndjson'],
 ])('the changes command refuses %j with exit code 2 and a reason', async (argv, sentence) => {

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import Sqlite from 'better-sqlite3';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
 import { openDatabase } from '../../../src/database/open.ts';
@@ -26,6 +27,21 @@ async function marked(sql: string): Promise<string | null> {
   const [, , line = '', caret = ''] = stderr.split('\n');
   return caret.trim() === '^' ? `${line.slice(2, caret.length - 1)}»${line.slice(caret.length - 1)}` : null;
 }
+
+test.each([
+  ['PRAGMA journal_mode = DELETE', 'alone'],
+  ['PRAGMA journal_mode = DELETE', 'beside a writer'],
+  ['PRAGMA wal_checkpoint(TRUNCATE)', 'beside a writer'],
+])('query refuses %s as it refuses every other write (%s)', async (sql, beside) => {
+  const writer = new Sqlite(mirrorFile(program));
+  writer.exec('CREATE TABLE notes (id)');
+  if (beside === 'alone') writer.close();
+  expect(await program.run('query', sql)).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining('The mirror is read-only here') as string,
+  });
+  writer.close();
+});
 
 describe('an SQL error', () => {
   test('points at the first fault, not at the first occurrence of the name', async () => {
@@ -91,6 +107,11 @@ describe('an SQL error', () => {
     expect((await program.run('query', '/* SELECT 1 */ ;')).stderr).toContain('only comments');
     expect((await program.run('query', 'SELECT 1; SELECT 2')).stderr).toContain('more than one statement');
     expect((await program.run('query', 'SELECT 1; -- the end')).exitCode).toBe(0);
+    expect(await program.run('query', 'SELECT 1\0; DROP TABLE inboxes')).toMatchObject({
+      exitCode: 2,
+      stdout: '',
+      stderr: expect.stringContaining('has a NUL character') as string,
+    });
   });
 });
 

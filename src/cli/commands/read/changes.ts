@@ -6,7 +6,7 @@ import type { Cursor } from '../../../mirror/history/cursor.ts';
 import type { ChangeFilter } from '../../../mirror/history/read.ts';
 import type { Mirror } from '../../../mirror/mirror.ts';
 import { type Io, printWarning } from '../../../session/terminal.ts';
-import { refuseTwoFormats, wholeNumber } from '../../arguments.ts';
+import { positiveNumber, refuseTwoFormats } from '../../arguments.ts';
 import { checkFilter, type FilterOptions, parseFilter } from '../../change-filter.ts';
 import {
   type Format,
@@ -124,7 +124,7 @@ function parseOptions(
   return {
     filter,
     after: sinceId === undefined ? (since === undefined ? null : BEGINNING) : placeIn(sinceId, readCursor),
-    limit: limit === undefined ? null : wholeNumber('--limit', limit),
+    limit: limit === undefined ? null : positiveNumber('--limit', limit),
     onlyNew: follow && since === undefined && sinceId === undefined && limit === undefined,
     inTable: format === 'table',
   };

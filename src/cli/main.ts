@@ -48,6 +48,18 @@ function handleOutputErrors(): void {
   process.stderr.on('error', () => undefined);
 }
 
+/** The working folder. Without one no path can be read, so that the process ends. */
+function workingFolder(): string {
+  try {
+    return process.cwd();
+  } catch {
+    process.stderr.write(
+      'error: The working folder was deleted. Change to another folder and run the command again.\n',
+    );
+    return process.exit(EXIT.usage);
+  }
+}
+
 handleOutputErrors();
 // Without a listener, Node opens its inspector, which can read the key from memory.
 process.on('SIGUSR1', () => undefined);
@@ -55,7 +67,7 @@ process.exitCode = await runProgram(
   process.argv.slice(2),
   {
     env: process.env,
-    cwd: process.cwd(),
+    cwd: workingFolder(),
     stdout: process.stdout,
     stderr: process.stderr,
     stdin: process.stdin,

@@ -122,10 +122,10 @@ export interface Ledger {
   ease(now: number): Promise<number>;
   /**
    * Ends pause and breaker, forgets strikes, slowdown and limit of the day, allows a refused key, makes the
-   * retry of an outage and of each list due: for a person who resets the gate.
+   * retry of an outage and of each list due: for a person who resets the gate. `now` in epoch ms.
    * @returns the number of lists whose wait it ended
    */
-  openGate(): Promise<number>;
+  openGate(now: number): Promise<number>;
   /** Shuts the gate for this access, whose key the service refused. */
   refuseKey(access: string, cause: string, now: number): Promise<void>;
   /** Allows a refused key again, for a person who runs a command. */

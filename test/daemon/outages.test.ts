@@ -182,7 +182,7 @@ describe('a list that asks to wait', () => {
     await clock.sleep(HOUR);
     sandbox.script(undefined);
     const from = sandbox.arrivals.length;
-    expect(await openMirror(database).ledger.openGate()).toBe(1);
+    expect(await openMirror(database).ledger.openGate(clock.now())).toBe(1);
     await clock.sleep(5 * MINUTE);
     expect(sandbox.arrivals.slice(from).filter(({ path }) => isBroken(path))).not.toEqual([]);
   });
@@ -335,7 +335,7 @@ test('a person who opens the gate also ends the wait of an outage for which the 
   const asked = sandbox.arrivals.length;
   await clock.sleep(HOUR);
   expect(sandbox.arrivals.length).toBe(asked);
-  await writer.ledger.openGate();
+  await writer.ledger.openGate(clock.now());
   expect(await minutesUntil(house, async () => (await house.status()).outage === null)).toBeLessThanOrEqual(
     1,
   );

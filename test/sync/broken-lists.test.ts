@@ -305,10 +305,18 @@ describe('lists that ask to wait for an hour', () => {
     const mirror = await quickMirror({ ...FOUR_INBOXES, gate: PATIENT });
     fail(mirror, /\/users\?/, ASKS_TO_WAIT);
     await mirror.sync();
-    await mirror.writer.ledger.openGate();
+    await mirror.writer.ledger.openGate(mirror.clock.now());
     const before = mirror.sandbox.arrivals.length;
     await mirror.sync();
     expect(requestsForUsers(mirror, before)).toBe(1);
+  });
+
+  test('are not counted by a reset of the gate once the hour is over', async () => {
+    const mirror = await quickMirror({ ...FOUR_INBOXES, gate: PATIENT });
+    fail(mirror, /\/users\?/, ASKS_TO_WAIT);
+    await mirror.sync();
+    mirror.clock.advance(3 * HOUR);
+    expect(await mirror.writer.ledger.openGate(mirror.clock.now())).toBe(0);
   });
 
   test.each([-25, -1, 1, 25])(

@@ -148,14 +148,15 @@ export class DatabaseLedger implements Ledger {
     }, GATE);
   }
 
-  async openGate(): Promise<number> {
+  async openGate(now: number): Promise<number> {
     await this.#database.execute(
       `UPDATE gate_state SET strikes = 0, paused_at = NULL, paused_until = NULL, cause = NULL,
          refused_key = NULL, refused_at = NULL, slowdown = NULL, day_limit = NULL,
          day_limit_at = NULL, outage_until = outage_since`,
     );
     return await this.#database.execute(
-      `UPDATE sweeps SET retry_at = NULL WHERE retry_at IS NOT NULL AND state = 'paused'`,
+      `UPDATE sweeps SET retry_at = NULL WHERE retry_at > $1 AND state = 'paused'`,
+      iso(now),
     );
   }
 

@@ -112,7 +112,7 @@ function heldLedger(ledger: Ledger, clock: PatientClock): Ledger {
     holdGate: (...given) => clock.work(() => ledger.holdGate(...given)),
     endPause: (...given) => clock.work(() => ledger.endPause(...given)),
     ease: (...given) => clock.work(() => ledger.ease(...given)),
-    openGate: () => clock.work(() => ledger.openGate()),
+    openGate: (...given) => clock.work(() => ledger.openGate(...given)),
     refuseKey: (...given) => clock.work(() => ledger.refuseKey(...given)),
     allowKey: () => clock.work(() => ledger.allowKey()),
     followClock: (...given) => clock.work(() => ledger.followClock(...given)),

@@ -89,7 +89,7 @@ test('a person who resets the gate also ends the count of 429s', async () => {
   const bench = benchOf();
   const process = await bench.start(await freshMirrorFile(), { random: () => 0 });
   await strike(bench, process);
-  await process.ledger.openGate();
+  await process.ledger.openGate(bench.clock.now());
   await strike(bench, process);
   expect(await process.ledger.gateState()).toMatchObject({ strikes: 1 });
 });

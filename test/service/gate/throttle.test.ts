@@ -275,7 +275,7 @@ test('the answer of a trial does not end a pause that began after the trial had 
   const trial = ask({ way: () => (sandbox.arrivals.length === 10 ? [0, 0] : [0, 20_000]) });
   await bench.arrived(12);
   // A person opens the gate while the trial is under way. The next request draws a new 429.
-  await ledger.openGate();
+  await ledger.openGate(clock.now());
   const next = ask();
   await bench.arrived(13);
   await reported(2);
@@ -315,7 +315,7 @@ test('the gate notices within a minute that a person has opened it by hand', asy
   const asked = ask();
   await bench.clock.sleep(10 * MINUTE);
 
-  await (await bench.start(path)).ledger.openGate();
+  await (await bench.start(path)).ledger.openGate(bench.clock.now());
   const opened = bench.clock.monotonic();
   await asked;
 

@@ -142,7 +142,7 @@ async function checkGate({ mirror, clock, keyUse }: Session, reset: boolean): Pr
   const state = await ledger.gateState();
   if (reset) {
     const { pausedAt, cause } = state;
-    const lists = await ledger.openGate();
+    const lists = await ledger.openGate(clock.now());
     await keyUse.refresh();
     const asked = lists === 0 ? '' : `; ${plural(lists, 'list')} can be asked for again`;
     return {

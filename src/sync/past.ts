@@ -21,7 +21,7 @@ const APART_MS = 5 * MINUTE;
 /** After a failed walk of at most this many requests a list does not rest. */
 const CHEAP = 10;
 
-/** The ranks of doubtful lists, in the order of reading. The later a rank, the likelier its lists end the run. */
+/** Ranks of doubtful lists, in the order of reading. The later a rank, the likelier its lists end the run. */
 const RANKS = [
   'not failed, but others of its kind',
   'not failed, but one of its kind ended a run',
@@ -43,7 +43,7 @@ export class PastSweeps {
 
   /**
    * Splits lists by what to expect. `doubtful`: the list, or another one of its kind, failed last time. These
-   * come in groups of one rank and kind. Of lists that failed, the one that was tried longest ago comes first.
+   * come in groups of one rank and kind. Of those that failed, the one tried longest ago comes first.
    */
   split(keys: readonly ListKey[]): { promising: ListKey[]; doubtful: ListKey[][] } {
     const failed = keys

@@ -139,3 +139,27 @@ test.each([
   });
   expect(unread.map(({ list, inboxId }) => `${list} ${inboxId}`)).toEqual([]);
 });
+
+test.each([
+  ['users of one inbox', (path: string, id: string) => path.startsWith(`/v1/inboxes/${id}/users?`)],
+  ['single conversations', (path: string) => /\/conversations\/\d/.test(path)],
+])('%s whose 429s ask to wait a day silence the others for one day only', async (_, isRefused) => {
+  const house = await daemonHouse({
+    ...SMALL,
+    readPages: true,
+    limits: { pageSize: 20, perDay: 500, reserved: 25 },
+  });
+  const { clock, sandbox } = house;
+  const inbox = nthInbox(sandbox, 0);
+  await house.start();
+  await clock.sleep(14 * HOUR);
+  sandbox.script(({ path }) =>
+    isRefused(path, inbox.id) ? { status: 429, headers: { 'retry-after': '86400' } } : undefined,
+  );
+  for (const id of inbox.conversations.order.slice(20, 23)) sandbox.world.removeConversation(inbox.id, id);
+  await clock.sleep(38 * HOUR);
+  const from = sandbox.arrivals.length;
+  await clock.sleep(20 * HOUR);
+  const served = sandbox.arrivals.slice(from).filter(({ status }) => status === 200);
+  expect(served.length).toBeGreaterThan(250);
+});

@@ -77,6 +77,16 @@ describe('lists that draw 429s leave all others their readings', () => {
   });
 });
 
+test('a list whose 429s ask to wait a day silences the others for one day only', async () => {
+  const cron = await filled({ sandbox: THREE_INBOXES });
+  const isBroken = (path: string): boolean => path === `/inboxes/${cron.ids[0]}/users`;
+  fail(cron, isBroken, refusedFor(86_400));
+  await cron.every(HOUR, 3 * DAY, async (_run, passed) => {
+    if (passed >= 2 * DAY + 2 * HOUR)
+      expect(Math.max(...(await cron.ages(isBroken)).values())).toBeLessThan(10 * MINUTE);
+  });
+});
+
 test.each(['sync', 'resync'] as const)(
   'a daily %s reads all lists but one that draws 429s each day',
   async (kind) => {

@@ -25,7 +25,7 @@ export class KindRests {
     if (!inOutage && !rests && this.#isDoubted(key.list)) this.#rests.begin(key.list, now);
   }
 
-  /** A 429 for the list has begun a pause. Kinds of which several lists have drawn one let others go first. */
+  /** A 429 for the list has begun a pause. Kinds of which several lists drew one let others go first. */
   giveWay(key: ListKey, until: number): void {
     this.noteFailure(key, until);
     if (this.#countOf(key.list) > 1) this.#givingWay.set(key.list, until);

@@ -1,9 +1,9 @@
 import { MINUTE } from '../../core/clock.ts';
 
-/** An answer proves that the service is up for so many ms before and after it: outages can come each night. */
+/** An answer proves that the service is up 10 minutes before and after it: outages can come each night. */
 const NEAR_MS = 10 * MINUTE;
 
-/** A SQL condition on requests: they were served. An answer with status 200 can be a web page, or half a body. */
+/** A SQL condition: a request was served. An answer with status 200 can be a web page, or half a body. */
 export const IS_SERVED = '(status < 300 AND error IS NULL)';
 
 /** A request, and when the last one before it and the first one after it that was served was sent. */
@@ -16,7 +16,7 @@ export interface RequestAround {
 }
 
 /**
- * SQL for a table of the requests since `$1`, with the columns of {@link RequestAround} besides their own. The
+ * SQL for a table of the requests since `$1`, with the columns of {@link RequestAround} and their own. The
  * database looks for the answers, because the ledger of some days can have hundreds of thousands of rows.
  * @param ofThem a condition on the answers to look for
  */

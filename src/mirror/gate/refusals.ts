@@ -7,27 +7,40 @@ import { IS_SERVED } from './around.ts';
 /** A path, or a kind of question, that drew this many 429s in a row may have a limit of its own. */
 const LEAST_REFUSALS = 2;
 
-/** That many answers to other requests since the first of them show that the account is not refused. */
+/** So many answers to other requests since the first of them show that the account is not refused. */
 const LEAST_SERVED = 10;
+
+/**
+ * If the first 429 is so many ms old, it and three answers will do: the service asked to wait for long, each
+ * such pause silences the whole mirror, and lowers the budget for the time after it.
+ */
+const LONG_MS = 6 * HOUR;
+const LEAST_SERVED_AFTER_LONG = 3;
+
+/** The 429s of so many ms count: a service may ask to wait a day after each. */
+const SINCE_MS = 3 * DAY;
 
 /** After this many 429s in a row, questions rest longer no more: 1, 2, 4, then 8 hours. */
 const MOST_DOUBLINGS = 3;
 
 /**
- * True while questions about rows of the list rest at `now` (epoch ms): for an hour after one drew a 429, or
- * after two about rows of its kind did, and twice as long after each further one. The service may have asked
- * for more time than that, but the ledger does not have it.
+ * True while questions about rows of the list rest at `now` (epoch ms): for an hour after one drew a 429 and
+ * the pause that it began, or after two about rows of its kind did, and twice as long after each further one.
  */
 export async function refusesQuestions(sql: Sql, { list, inboxId }: ListKey, now: number): Promise<boolean> {
   const newestFirst = await sql.query<Question>(
     `SELECT sent_at, inbox_id, status FROM requests
      WHERE sent_at > $1 AND reason = 'probe' AND list = $2 AND status IS NOT NULL
      ORDER BY sent_at DESC, id DESC`,
-    iso(now - DAY),
+    iso(now - SINCE_MS),
     list,
   );
+  const [gate] = await sql.query<{ paused_until: Date | null }>(`SELECT paused_until FROM gate_state`);
+  const pauseEnds = gate?.paused_until?.getTime() ?? 0;
   const ofInbox = newestFirst.filter(({ inbox_id: id }) => id === inboxId);
-  return restsAfter(ofInbox, 1, now) || restsAfter(newestFirst, LEAST_REFUSALS, now);
+  return (
+    restsAfter(ofInbox, 1, { pauseEnds, now }) || restsAfter(newestFirst, LEAST_REFUSALS, { pauseEnds, now })
+  );
 }
 
 interface Question {
@@ -37,12 +50,18 @@ interface Question {
 }
 
 /** @param least the 429s in a row after which questions rest */
-function restsAfter(newestFirst: readonly Question[], least: number, now: number): boolean {
+function restsAfter(
+  newestFirst: readonly Question[],
+  least: number,
+  { pauseEnds, now }: { pauseEnds: number; now: number },
+): boolean {
   const answered = newestFirst.findIndex(({ status }) => status !== 429);
   const refused = answered === -1 ? newestFirst.length : answered;
   const last = newestFirst[0];
   if (last === undefined || refused < least) return false;
-  return now - last.sent_at.getTime() < HOUR * 2 ** Math.min(refused - least, MOST_DOUBLINGS);
+  // Else a question would be the first request after a long pause, and begin the next one.
+  const from = Math.max(last.sent_at.getTime(), pauseEnds);
+  return now - from < HOUR * 2 ** Math.min(refused - least, MOST_DOUBLINGS);
 }
 
 export interface SentRequest {
@@ -58,8 +77,7 @@ type Condition = readonly [sql: string, ...values: (string | null)[]];
 /**
  * Since when requests of this kind alone draw 429s; null if they do not. In the hour before `now` (epoch ms)
  * none of them was served, and since the first of their 429s in a row others were served, and none of these
- * was refused. The account's limits are then kept. The 429s of a day count, because the pauses between them
- * can last for hours.
+ * was refused. The account's limits are then kept.
  */
 export async function refusedAloneSince(sql: Sql, sent: SentRequest, now: number): Promise<Date | null> {
   for (const condition of kindsOf(sent)) {
@@ -89,18 +107,20 @@ async function aloneSince(sql: Sql, [isOwn, ...values]: Condition, now: number):
   const [served] = await sql.query<{ sent_at: Date }>(
     `SELECT sent_at FROM requests WHERE sent_at > $1 AND ${isOwn} AND ${IS_SERVED}
      ORDER BY sent_at DESC LIMIT 1`,
-    iso(now - DAY),
+    iso(now - SINCE_MS),
     ...values,
   );
   if (served !== undefined && served.sent_at.getTime() > now - HOUR) return null;
   const refusals = await sql.query<{ sent_at: Date }>(
     `SELECT sent_at FROM requests WHERE sent_at > $1 AND ${isOwn} AND status = 429
      ORDER BY sent_at LIMIT ${LEAST_REFUSALS}`,
-    served?.sent_at.toISOString() ?? iso(now - DAY),
+    iso(served?.sent_at ?? now - SINCE_MS),
     ...values,
   );
   const [first] = refusals;
-  if (first === undefined || refusals.length < LEAST_REFUSALS) return null;
+  if (first === undefined) return null;
+  const isLong = now - first.sent_at.getTime() >= LONG_MS;
+  if (refusals.length < LEAST_REFUSALS && !isLong) return null;
   const [others] = await sql.query<{ served: number; refused: number }>(
     `SELECT (SELECT count(*) FROM requests WHERE sent_at > $1 AND NOT (${isOwn}) AND ${IS_SERVED}) AS served,
        (SELECT count(*) FROM requests AS other WHERE sent_at > $1 AND NOT (${isOwn}) AND status = 429
@@ -109,7 +129,8 @@ async function aloneSince(sql: Sql, [isOwn, ...values]: Condition, now: number):
     first.sent_at.toISOString(),
     ...values,
   );
-  const isAlone = others !== undefined && others.refused === 0 && others.served >= LEAST_SERVED;
+  const least = isLong ? LEAST_SERVED_AFTER_LONG : LEAST_SERVED;
+  const isAlone = others !== undefined && others.refused === 0 && others.served >= least;
   return isAlone ? first.sent_at : null;
 }
 

@@ -292,6 +292,7 @@ describe('status begins', () => {
     const program = await testProgram({ inboxes: 1, conversations: 5 });
     await program.run('sync');
     write(program, (database) => {
+      database.prepare(`UPDATE sweeps SET finished_at = ?`).run(ago(2 * HOUR));
       const failed = database.prepare(
         `INSERT INTO sweeps (list, inbox_id, reason, state, requests, started_at, heartbeat_at, finished_at, error)
          SELECT list, inbox_id, 'schedule', 'failed', 399, $at, $at, $at, 'no end' FROM sweeps WHERE list = 'users' LIMIT 1`,

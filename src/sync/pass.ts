@@ -12,7 +12,7 @@ import { Kinds } from './kinds.ts';
 import { PastSweeps } from './past.ts';
 import { PLACES } from './planning/planner.ts';
 import { asRecord } from './record.ts';
-import { findStuck, isAlreadyDone, isUnfinished, reasonOf } from './resuming.ts';
+import { findStuck, isAlreadyDone, isOutdated, isUnfinished, reasonOf } from './resuming.ts';
 import { reachIn, sweepList } from './sweep.ts';
 
 /** How a pass ended. `stopped` is the error that ended it early, null if it ran to its end. */
@@ -59,6 +59,7 @@ export async function runPass(deps: PassDeps, spec: PassSpec, places = PLACES): 
   if (!isOpen) {
     const failed = report.lists.filter(isMissing);
     await end(failed.length === 0 ? null : notComplete(failed.map(({ key }) => key)), asRecord(report));
+    if (await isOutdated(deps, spec, pass)) return await runPass(deps, spec, places);
   } else if (!isMirrorError(report.stopped, 'LEASE_LOST')) {
     // Ignore a failure of this write: the error that stopped the pass is reported.
     await mirror.passes.touch(pass.id, clock.now()).catch(() => undefined);

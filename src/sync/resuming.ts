@@ -17,6 +17,9 @@ const SYNC_STUCK_MS = HOUR;
  */
 export const RESYNC_STUCK_MS = 20 * HOUR;
 
+/** The lists that a sync has read before this many ms are due again. */
+const OUTDATED_MS = 12 * HOUR;
+
 /** A sync waits at most this many ms for the ledger to show that each list that is left fails alone. */
 const PROOF_MS = 3 * HOUR;
 
@@ -53,11 +56,15 @@ export async function findStuck(
   return isUp && isRepeated && isPastProof(spec, pass, clock.now()) ? left : null;
 }
 
+/** False for a consent or an order, of which no other pass may take the place. */
+function isReplaceable({ acceptDeletes, acceptAccount, orderId }: PassSpec): boolean {
+  return !acceptDeletes && !acceptAccount && orderId === undefined;
+}
+
 /** @param lastReadAt when the pass last completed a list, or began */
 function mayBeStuck(spec: PassSpec, { startedAt }: Pass, lastReadAt: Date, now: number): boolean {
-  const { kind, acceptDeletes, acceptAccount, orderId } = spec;
-  if (acceptDeletes || acceptAccount || orderId !== undefined) return false;
-  if (kind === 'sync') return now - startedAt.getTime() >= SYNC_STUCK_MS;
+  if (!isReplaceable(spec)) return false;
+  if (spec.kind === 'sync') return now - startedAt.getTime() >= SYNC_STUCK_MS;
   return now - lastReadAt.getTime() >= RESYNC_STUCK_MS;
 }
 
@@ -97,4 +104,22 @@ export function isUnfinished(
 ): boolean {
   if (kind !== 'resync' || orderId !== undefined || !hasRead) return false;
   return reports.some(({ outcome }) => outcome === 'paused');
+}
+
+/**
+ * True for a sync that has ended and that an earlier run began so long ago that the lists of that run are due
+ * again, if the budget is enough for all lists.
+ */
+export async function isOutdated(
+  { mirror, clock, budget }: PassDeps,
+  spec: PassSpec,
+  pass: Pass,
+): Promise<boolean> {
+  const now = clock.now();
+  if (!isReplaceable(spec) || spec.kind !== 'sync' || !pass.resumed || budget === undefined) return false;
+  if (now - pass.startedAt.getTime() < OUTDATED_MS) return false;
+  const inboxes = (await mirror.inboxes()).filter(({ id }) => coversInbox(spec, id));
+  let cost = 0;
+  for (const key of keysOf(spec.lists, inboxes)) cost += (await mirror.sweeps.lastComplete(key))?.pages ?? 1;
+  return (await mirror.ledger.budgetLeft(budget.perDay, now)).left > cost;
 }

@@ -77,6 +77,27 @@ describe('lists that draw 429s leave all others their readings', () => {
   });
 });
 
+test('a daily sync that was stopped once reads all lists on the next day', async () => {
+  const cron = await filled({ sandbox: THREE_INBOXES });
+  cron.timeoutMs = 8 * SECOND;
+  const { report } = await cron.sync();
+  expect(report.stopped).toMatchObject({ code: 'STOPPED' });
+  expect(report.lists.some(({ outcome }) => outcome === 'complete')).toBe(true);
+  cron.timeoutMs = null;
+  cron.clock.advance(DAY);
+  await cron.sync();
+  expect(Math.max(...(await cron.ages()).values())).toBeLessThan(MINUTE);
+});
+
+test('a sync that takes days ends when it has read all lists', async () => {
+  const cron = await filled({ sandbox: { conversations: [300, 300] } });
+  cron.clock.advance(DAY);
+  cron.budget = { ...BUDGET, perDay: 40, reserved: 0 };
+  const ended: boolean[] = [];
+  await cron.every(DAY, 4 * DAY, ({ report }) => void ended.push(report.stopped === null));
+  expect(ended).toContain(true);
+});
+
 test('a list whose 429s ask to wait a day silences the others for one day only', async () => {
   const cron = await filled({ sandbox: THREE_INBOXES });
   const isBroken = (path: string): boolean => path === `/inboxes/${cron.ids[0]}/users`;

@@ -15,8 +15,9 @@ import { ensureMirrorId, readMirrorId } from './settings/identity.ts';
 import { DatabaseLedger } from './gate/ledger.ts';
 import { type LoopState, readLoopState } from './gate/loop-state.ts';
 import { type Outage, writeOutage } from './gate/outage.ts';
-import { type Failing, readFailing } from './gate/failing.ts';
-import { refusesQuestions } from './gate/refusals.ts';
+import { type Failing, readFailing } from './gate/answers/failing.ts';
+import { type FailingPages, readFailingPages } from './gate/answers/failing-pages.ts';
+import { refusesQuestions } from './gate/answers/refusals.ts';
 import { readWait, type Wait } from './gate/wait.ts';
 import { type ActivitySpan, readActivity } from './history/activity.ts';
 import { beginEpoch } from './history/epochs.ts';
@@ -122,6 +123,8 @@ export interface Mirror {
   loopState(): Promise<LoopState>;
   /** The lists that the service does not answer, as the ledger has it. */
   failing(now: number): Promise<Failing>;
+  /** The inboxes whose single pages are not served, by id. */
+  failingPages(now: number): Promise<ReadonlyMap<string, FailingPages>>;
   /** True if questions about single rows of the list have drawn 429s in the last hour. */
   refusesQuestions(key: ListKey, now: number): Promise<boolean>;
   /** Why a manual request could not leave at `now`, and until when; null if it could. */
@@ -235,6 +238,7 @@ export function openMirror(database: Database): Mirror {
     status: (now) => readStatus(database, now),
     loopState: () => readLoopState(database),
     failing: (now) => readFailing(database, now),
+    failingPages: (now) => readFailingPages(database, now),
     refusesQuestions: (key, now) => refusesQuestions(database, key, now),
     readWait: (budget, now) => readWait(database, budget, now),
     leaseHolder: () => readLease(database),

@@ -6,6 +6,7 @@ import type { OtherAccount } from './gate/account.ts';
 import { BookmarkReader } from './bookmarks/bookmarks.ts';
 import { readCoverDays } from './bookmarks/rounds.ts';
 import { BudgetReader } from './gate/budget-use.ts';
+import { type FailingPages, readFailingPages } from './gate/answers/failing-pages.ts';
 import { readLoopState } from './gate/loop-state.ts';
 import type { Outage } from './gate/outage.ts';
 import { type Inbox, liveInboxes } from './items/inboxes.ts';
@@ -45,9 +46,11 @@ export interface ListStatus extends ListKey {
   readonly held: number;
   /** The sweep in progress. */
   readonly sweep: LatestSweep | null;
-  /** Why the latest sweep failed; null if it did not. */
+  /** Why the latest sweep failed, or the latest reading of a single page; null if it did not. */
   readonly failure: string | null;
   readonly failureCode: ErrorCode | null;
+  /** Its single pages fail; null if they do not. */
+  readonly failingPages: FailingPages | null;
   /** The walks that have failed since the list was last complete; null if none has. */
   readonly failures: FailedWalks | null;
   /** Its newest sweep of each state, newest first. */
@@ -98,7 +101,7 @@ export async function readStatus(database: Database, now: number): Promise<Mirro
   );
   const { gate, outage, otherAccount } = await readLoopState(database);
   return {
-    lists: await readLists(database),
+    lists: await readLists(database, now),
     sent,
     oldestLeavesAt: sent === 0 ? null : await budget.leavesWindowAt(1, now),
     gate,
@@ -118,13 +121,14 @@ export async function readStatus(database: Database, now: number): Promise<Mirro
   };
 }
 
-async function readLists(database: Database): Promise<ListStatus[]> {
+async function readLists(database: Database, now: number): Promise<ListStatus[]> {
   const inboxes = new Map((await liveInboxes(database)).map((inbox) => [inbox.id, inbox]));
   const reader = new SweepReader(database);
   const sweeps = await reader.latest();
   const suspects = await suspectsByList(database);
   const unlisted = await countUnlisted(database);
   const readings = await new BookmarkReader(database).oldestReadings();
+  const failingPages = await readFailingPages(database, now);
   const lists: ListStatus[] = [];
   for (const key of keysByInbox([...inboxes.values()])) {
     const inbox = key.inboxId === null ? undefined : inboxes.get(key.inboxId);
@@ -134,6 +138,7 @@ async function readLists(database: Database): Promise<ListStatus[]> {
     const status = statusOf(key, inbox, {
       latest,
       failures,
+      failingPages: key.list === 'conversations' ? (failingPages.get(key.inboxId ?? '') ?? null) : null,
       unlisted: unlisted.get(id) ?? 0,
       ...(suspects.get(id) ?? NO_SUSPECTS),
     });
@@ -191,10 +196,11 @@ function statusOf(
   {
     latest: sweeps,
     failures,
+    failingPages,
     suspects,
     missingSince,
     unlisted,
-  }: SuspectsOfList & Pick<ListStatus, 'latest' | 'failures' | 'unlisted'>,
+  }: SuspectsOfList & Pick<ListStatus, 'latest' | 'failures' | 'failingPages' | 'unlisted'>,
 ): ListStatus {
   const { open, complete } = openAndComplete(sweeps);
   const latest = newestSweep(sweeps);
@@ -214,8 +220,9 @@ function statusOf(
     unlisted,
     held: heldRows({ round, complete }, suspects),
     sweep: open ?? null,
-    failure: latest?.state === 'failed' ? latest.error : null,
+    failure: latest?.state === 'failed' ? latest.error : (failingPages?.cause ?? null),
     failureCode: latest?.state === 'failed' ? latest.errorCode : null,
+    failingPages,
     failures,
     latest: sweeps,
   };

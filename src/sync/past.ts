@@ -3,7 +3,7 @@ import { type ErrorCode, MirrorError } from '../core/errors.ts';
 import { duration, plural } from '../core/humanize.ts';
 import { listId, type ListKey, resyncCommand } from '../core/lists.ts';
 import { LONGEST_HINT_MS } from '../core/retry-timing.ts';
-import type { Failing } from '../mirror/gate/failing.ts';
+import type { Failing } from '../mirror/gate/answers/failing.ts';
 import { newestSweep } from '../mirror/mirror.ts';
 import type { LatestSweep } from '../mirror/sweeps/reader.ts';
 import type { PassDeps } from './deps.ts';

@@ -2,6 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
 import { listId } from '../../src/core/lists.ts';
 import { openMirror } from '../../src/mirror/mirror.ts';
+import { readOutlook } from '../../src/sync/planning/pages/outlook.ts';
+import { cronsOf } from '../../src/sync/planning/cron.ts';
 import type { TestHouse } from '../support/daemon.ts';
 import { sized } from '../support/histories.ts';
 import { oldestHours, pagesHouse, wholeWalks } from '../support/pages-house.ts';
@@ -263,4 +265,44 @@ describe('a daemon that reads single pages', () => {
     await clock.sleep(22 * HOUR);
     expect(await list()).toMatchObject({ failureCode: null, failures: null });
   }, 180_000);
+
+  test.each([
+    ['500', {}],
+    ['503', { 'retry-after': '86400' }],
+  ])(
+    'names a list of which no page can be read any more because of a %s',
+    async (status, headers) => {
+      const house = await pagesHouse();
+      const { clock, sandbox, database } = house;
+      const [broken = ''] = sandbox.world.inboxes.keys();
+      await house.start();
+      await clock.sleep(6 * HOUR);
+      const conversations = async () =>
+        (await house.status()).lists.filter(({ list }) => list === 'conversations');
+      expect((await conversations()).map(({ failingPages }) => failingPages)).toEqual([null, null]);
+      const from = clock.now();
+      sandbox.script(({ path }) =>
+        path.startsWith(`/v1/inboxes/${broken}/conversations?`)
+          ? { status: Number(status), headers, body: '{"message":"no index"}' }
+          : undefined,
+      );
+      await clock.sleep(12 * HOUR);
+      const [list, healthy] = await conversations();
+      expect(list).toMatchObject({ inboxId: broken, failure: expect.stringContaining('no index') });
+      expect(list!.failingPages!.since.getTime() - from).toBeLessThan(HOUR);
+      expect(healthy).toMatchObject({ failure: null, failingPages: null });
+      const { next } = await readOutlook(openMirror(database), {
+        budget: house.limits,
+        stretches: false,
+        cron: cronsOf(house.schedules, 'UTC').conversations,
+        timezone: 'UTC',
+        now: clock.now(),
+      });
+      expect(next.map(({ inboxId }) => inboxId)).not.toContain(broken);
+      sandbox.script(undefined);
+      await clock.sleep(status === '503' ? 20 * HOUR : 2 * HOUR);
+      expect((await conversations()).map(({ failure }) => failure)).toEqual([null, null]);
+    },
+    180_000,
+  );
 });

@@ -12,7 +12,7 @@ import type { Database, Sql } from '../../database/database.ts';
 import { iso, isoOrNull } from '../../database/instants.ts';
 import { BudgetReader } from './budget-use.ts';
 import { confirmClock, followClock } from './clock.ts';
-import { isFailingAlone, refusedAloneSince, type SentRequest } from './refusals.ts';
+import { isFailingAlone, refusedAloneSince, type SentRequest } from './answers/refusals.ts';
 import { GATE, Slots } from './slot.ts';
 
 /**

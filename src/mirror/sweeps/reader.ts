@@ -4,7 +4,7 @@ import type { Reason } from '../../core/ledger.ts';
 import { listId, type ListKey } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
-import { isAnswerBetween, type RequestAround, requestsAround } from '../gate/around.ts';
+import { isAnswerBetween, type RequestAround, requestsAround } from '../gate/answers/around.ts';
 import { isOpenSweep, type SweepState } from './states.ts';
 
 /** A sweep, with the columns that freshness and planning need. */

@@ -109,6 +109,12 @@ function listTable(output: Output, shown: readonly JudgedList[], status: JudgedS
   return renderTable(output, columns, rows);
 }
 
+function whatFailed({ failures, failingPages }: JudgedList, now: number): string {
+  if (failures !== null || failingPages === null) return 'last sweep failed';
+  const { since, requests } = failingPages;
+  return `its pages cannot be read since ${fromNow(since, now)}, ${plural(requests, 'request')} failed`;
+}
+
 function stateOf(output: Output, list: JudgedList, { now, leaseHeld, outage }: JudgedStatus): string {
   const colour = { fresh: 'green', stale: 'yellow', never: 'yellow' } as const;
   const words = {
@@ -117,7 +123,8 @@ function stateOf(output: Output, list: JudgedList, { now, leaseHeld, outage }: J
     never: 'never complete',
   };
   const parts = [paint(output, colour[list.freshness], words[list.freshness])];
-  if (list.failure !== null) parts.push(paint(output, 'red', `last sweep failed: ${asCell(list.failure)}`));
+  if (list.failure !== null)
+    parts.push(paint(output, 'red', `${whatFailed(list, now)}: ${asCell(list.failure)}`));
   const failures = failureWords(list, now);
   if (failures !== null) parts.push(failures);
   const sweepState = leaseHeld ? list.sweep?.state : 'interrupted';

@@ -71,7 +71,10 @@ interface OutlookOptions {
 
 /** Looks an hour ahead with what the daemon has learned. Sends no request. */
 export async function readOutlook(
-  mirror: Pick<Mirror, 'bookmarks' | 'rates' | 'activity' | 'budget' | 'schedules' | 'credit'>,
+  mirror: Pick<
+    Mirror,
+    'bookmarks' | 'rates' | 'activity' | 'budget' | 'schedules' | 'credit' | 'failingPages'
+  >,
   {
     budget,
     readsPages = true,
@@ -89,6 +92,8 @@ export async function readOutlook(
   const plan = new PagePlan();
   if (readsPages) plan.load(await mirror.bookmarks.all());
   const pages = plan.all();
+  // Their pages rest. The daemon alone knows until when.
+  const failing = await mirror.failingPages(now);
   const schedules = await mirror.schedules.all();
   const coverWith = (some: Pick<Budget, 'perDay' | 'reserved'>): ReturnType<typeof coverOf> =>
     coverOf(schedules, pages.length, { budget: some, stretches, now });
@@ -122,6 +127,7 @@ export async function readOutlook(
       perSecond: budget.perSecond,
       inSpan,
       opensAt,
+      isFailing: (inboxId) => failing.has(inboxId),
       readings: Math.min(most, planned),
     }),
     inAnHour: pages.length === 0 ? 0 : planned,
@@ -147,6 +153,8 @@ function nextReadings(
     /** Requests between two instants, epoch ms. */
     inSpan: (from: number, to: number) => number;
     opensAt: number;
+    /** The inbox's pages are not served. */
+    isFailing: (inboxId: string) => boolean;
     readings: number;
   },
 ): PlannedReading[] {
@@ -163,7 +171,7 @@ function nextReadings(
       moment,
       cover,
       (until) => ahead.inSpan(at, until),
-      () => false,
+      ({ inboxId }) => ahead.isFailing(inboxId),
     );
     if (next === null) break;
     const { page, why } = next;

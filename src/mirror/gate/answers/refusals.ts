@@ -1,7 +1,7 @@
-import { DAY, HOUR } from '../../core/clock.ts';
-import type { ListKey } from '../../core/lists.ts';
-import type { Sql } from '../../database/database.ts';
-import { iso } from '../../database/instants.ts';
+import { DAY, HOUR } from '../../../core/clock.ts';
+import type { ListKey } from '../../../core/lists.ts';
+import type { Sql } from '../../../database/database.ts';
+import { iso } from '../../../database/instants.ts';
 import { IS_SERVED } from './around.ts';
 
 /** A path, or a kind of question, that drew this many 429s in a row may have a limit of its own. */

@@ -1,4 +1,4 @@
-import { MINUTE } from '../../core/clock.ts';
+import { MINUTE } from '../../../core/clock.ts';
 
 /** An answer proves that the service is up 10 minutes before and after it: outages can come each night. */
 const NEAR_MS = 10 * MINUTE;

@@ -1,7 +1,7 @@
-import { DAY } from '../../core/clock.ts';
-import { listId, type ListName } from '../../core/lists.ts';
-import type { Sql } from '../../database/database.ts';
-import { iso } from '../../database/instants.ts';
+import { DAY } from '../../../core/clock.ts';
+import { listId, type ListName } from '../../../core/lists.ts';
+import type { Sql } from '../../../database/database.ts';
+import { iso } from '../../../database/instants.ts';
 import { IS_SERVED, isAnswerBetween, type RequestAround, requestsAround } from './around.ts';
 
 /**

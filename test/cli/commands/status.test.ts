@@ -288,6 +288,26 @@ describe('status begins', () => {
     expect(lists).toContainEqual(expect.objectContaining({ list: 'conversations', unlisted: 2 }));
   });
 
+  test('with a list of which no single page can be read', async () => {
+    const program = await testProgram({ inboxes: 1, conversations: 5 });
+    await program.run('sync');
+    write(program, (database) => {
+      const asked = database.prepare(
+        `INSERT INTO requests (sent_at, method, path, list, inbox_id, reason, status, error)
+         SELECT $at, 'GET', '/', 'conversations', id, 'page', 500, 'HTTP 500: no index' FROM inboxes`,
+      );
+      for (const ms of [3 * HOUR, HOUR]) asked.run({ at: ago(ms) });
+    });
+    const { exitCode, stdout } = await program.run('status');
+    expect(exitCode).toBe(5);
+    expect(stdout).toMatch(
+      /conversations .* fresh, no page could be read for 3 h \(2 requests failed\): HTTP 500: no index/,
+    );
+    const { lists } = JSON.parse((await program.run('status', '--json')).stdout) as { lists: unknown[] };
+    const since = expect.stringMatching(/T.*Z$/) as unknown;
+    expect(lists).toContainEqual(expect.objectContaining({ failing_pages_since: since }));
+  });
+
   test('with the walks of a list that have failed in a row, their cost and the next try', async () => {
     const program = await testProgram({ inboxes: 1, conversations: 5 });
     await program.run('sync');

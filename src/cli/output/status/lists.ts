@@ -112,7 +112,8 @@ function listTable(output: Output, shown: readonly JudgedList[], status: JudgedS
 function whatFailed({ failures, failingPages }: JudgedList, now: number): string {
   if (failures !== null || failingPages === null) return 'last sweep failed';
   const { since, requests } = failingPages;
-  return `its pages cannot be read since ${fromNow(since, now)}, ${plural(requests, 'request')} failed`;
+  const lasts = duration(now - since.getTime());
+  return `no page could be read for ${lasts} (${plural(requests, 'request')} failed)`;
 }
 
 function stateOf(output: Output, list: JudgedList, { now, leaseHeld, outage }: JudgedStatus): string {

@@ -19,8 +19,8 @@ const SINCE_MS = DAY + HOUR;
 const LEAST_MS = 5 * MINUTE;
 
 /**
- * Reads from the ledger which inboxes' single pages fail at `now` (epoch ms), by inbox. A 429 is no failure of
- * the page.
+ * Reads from the ledger which inboxes' single pages fail at `now` (epoch ms), by inbox. A 429 is no failure
+ * of the page.
  */
 export async function readFailingPages(sql: Sql, now: number): Promise<Map<string, FailingPages>> {
   const isPage = `reason = 'page' AND sent_at > $1`;

@@ -69,12 +69,14 @@ interface OutlookOptions {
   readonly most?: number;
 }
 
+type OutlookMirror = Pick<
+  Mirror,
+  'bookmarks' | 'rates' | 'activity' | 'budget' | 'schedules' | 'credit' | 'failingPages'
+>;
+
 /** Looks an hour ahead with what the daemon has learned. Sends no request. */
 export async function readOutlook(
-  mirror: Pick<
-    Mirror,
-    'bookmarks' | 'rates' | 'activity' | 'budget' | 'schedules' | 'credit' | 'failingPages'
-  >,
+  mirror: OutlookMirror,
   {
     budget,
     readsPages = true,
@@ -92,8 +94,6 @@ export async function readOutlook(
   const plan = new PagePlan();
   if (readsPages) plan.load(await mirror.bookmarks.all());
   const pages = plan.all();
-  // Their pages rest. The daemon alone knows until when.
-  const failing = await mirror.failingPages(now);
   const schedules = await mirror.schedules.all();
   const coverWith = (some: Pick<Budget, 'perDay' | 'reserved'>): ReturnType<typeof coverOf> =>
     coverOf(schedules, pages.length, { budget: some, stretches, now });
@@ -111,12 +111,9 @@ export async function readOutlook(
   const planned = Math.round(hours * (anHour + (missed < LEAST_MISSED ? 0 : missed)));
   const inSpan = (from: number, to: number): number =>
     requestsBetween(profile, timezone, { from, to, aDay: scheduledCap(budget) });
-  const rows = pages.reduce((sum, { kinds }) => sum + kinds.reduce((a, b) => a + b, 0), 0);
-  const changed = pages.reduce((sum, page) => sum + expectedRows(page, moment), 0);
   return {
     pages: pages.length,
-    rows,
-    current: rows === 0 ? 1 : Math.max(0, 1 - changed / rows),
+    ...rowsOf(pages, moment),
     oldestReading: pages.length === 0 ? null : Math.min(...pages.map(({ readAt }) => readAt)),
     anHour,
     missed,
@@ -127,7 +124,7 @@ export async function readOutlook(
       perSecond: budget.perSecond,
       inSpan,
       opensAt,
-      isFailing: (inboxId) => failing.has(inboxId),
+      failing: await mirror.failingPages(now),
       readings: Math.min(most, planned),
     }),
     inAnHour: pages.length === 0 ? 0 : planned,
@@ -135,6 +132,12 @@ export async function readOutlook(
     cover: { requests: pages.length, days, aDay: slots / days },
     delays: delaysOf(pages, moment, budget, (some) => (pages.length * slots) / coverWith(some).days),
   };
+}
+
+function rowsOf(pages: readonly PlannedPage[], moment: Moment): Pick<Outlook, 'rows' | 'current'> {
+  const rows = pages.reduce((sum, { kinds }) => sum + kinds.reduce((a, b) => a + b, 0), 0);
+  const changed = pages.reduce((sum, page) => sum + expectedRows(page, moment), 0);
+  return { rows, current: rows === 0 ? 1 : Math.max(0, 1 - changed / rows) };
 }
 
 /** People see missed requests if there are at least this many. */
@@ -153,8 +156,8 @@ function nextReadings(
     /** Requests between two instants, epoch ms. */
     inSpan: (from: number, to: number) => number;
     opensAt: number;
-    /** The inbox's pages are not served. */
-    isFailing: (inboxId: string) => boolean;
+    /** By inbox. Their pages rest; the daemon alone knows until when. */
+    failing: ReadonlyMap<string, unknown>;
     readings: number;
   },
 ): PlannedReading[] {
@@ -171,7 +174,7 @@ function nextReadings(
       moment,
       cover,
       (until) => ahead.inSpan(at, until),
-      ({ inboxId }) => ahead.isFailing(inboxId),
+      ({ inboxId }) => ahead.failing.has(inboxId),
     );
     if (next === null) break;
     const { page, why } = next;

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { HOUR } from '../../src/core/clock.ts';
+import type { ScriptedOutcome } from '../../src/sandbox/sandbox.ts';
 import type { MirrorOptions, TestMirror } from '../support/mirror.ts';
 import {
   changesIn,
@@ -205,4 +206,41 @@ test('an inbox that its list leaves out is deleted by two sweeps once it is gone
   clock.advance(HOUR);
   expect(reportOn(await mirror.sync(), 'inboxes')).toMatchObject({ deleted: 1, suspects: 0 });
   expect(await unlisted()).toBe(0);
+});
+
+test.each<[string, ScriptedOutcome]>([
+  ['are refused with 404', { status: 404, body: '{}' }],
+  ['are refused with 403', { status: 403, body: '{}' }],
+  ['are redirected', { status: 302, headers: { location: '/login' } }],
+  ['have another shape', { status: 200, body: '{}' }],
+  ['find nothing', { status: 200, body: '{"results":[]}' }],
+])('users and tags that their lists lack for hours are not deleted if searches %s', async (_, answer) => {
+  const hidden = new Set<string>();
+  const mirror = await mirrorWith(hidden);
+  const { sandbox, clock } = mirror;
+  const inbox = firstInbox(sandbox);
+  for (const id of [...firstIds(inbox.users, 8, 2), ...firstIds(inbox.tags, 8, 2)]) hidden.add(id);
+  sandbox.script(({ path }) => (path.includes('/search') ? answer : undefined));
+  for (let hour = 0; hour < 6; hour += 1) {
+    await mirror.sync();
+    clock.advance(HOUR);
+  }
+  expect(await wrongTombstones(mirror)).toEqual([]);
+  const { lists } = await mirror.writer.status(clock.now());
+  expect(lists.find(({ list }) => list === 'users')).toMatchObject({ suspects: 8, held: 8 });
+  hidden.clear();
+  await mirror.sync();
+  await expectEqualToService(mirror);
+});
+
+test('users that are gone are deleted if the search finds one of the others', async () => {
+  const mirror = await mirrorWith(new Set());
+  const { sandbox, clock, database } = mirror;
+  const inbox = firstInbox(sandbox);
+  for (const id of firstIds(inbox.users, 8, 2)) sandbox.world.removeUser(inbox.id, id);
+  for (let hour = 0; hour < 2; hour += 1) {
+    await mirror.sync();
+    clock.advance(HOUR);
+  }
+  expect(await count(database, 'inbox_users WHERE deleted_at IS NOT NULL')).toBe(8);
 });

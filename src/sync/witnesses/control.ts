@@ -4,7 +4,7 @@ import { listId, type ListKey } from '../../core/lists.ts';
 import type { Side } from '../../mirror/items/suspects/suspects.ts';
 import type { CallOptions } from '../../service/client.ts';
 import type { SweepDeps } from '../deps.ts';
-import { isNoWitness } from './ask.ts';
+import { isNoWitness, isRefusedQuestion } from './ask.ts';
 
 type Deps = Pick<SweepDeps, 'client' | 'mirror' | 'clock'>;
 
@@ -82,6 +82,30 @@ async function askExample(
     // Only this row is refused: another one may show what is asked.
     if (isMirrorError(error, 'ANSWER_FAILED') && error.status === 429) return 'faulty';
     if (isNoWitness(error, askedBefore)) return 'faulty';
+    throw error;
+  }
+}
+
+/**
+ * True if the service's search finds a user or a tag that the list shows. Otherwise a search without a hit
+ * says nothing.
+ * @throws MirrorError
+ */
+export async function searchFinds(
+  { client, mirror }: Deps,
+  key: ListKey,
+  askedBefore: boolean,
+  options: CallOptions,
+): Promise<boolean> {
+  const { list } = key;
+  const askBy = await mirror.suspects.listedAskBy(key);
+  if (askBy === null || key.inboxId === null || (list !== 'users' && list !== 'tags')) return false;
+  try {
+    const { items } = await client.search({ list, inboxId: key.inboxId }, askBy, options);
+    return items.length > 0;
+  } catch (error) {
+    if (isMirrorError(error, 'LIST_FORBIDDEN')) return false;
+    if (isNoWitness(error, askedBefore) || isRefusedQuestion(error, askedBefore)) return false;
     throw error;
   }
 }

@@ -4,6 +4,7 @@ import type { Side, Suspect } from '../../mirror/items/suspects/suspects.ts';
 import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
 import { type Answer, askFor, isNoWitness, isRefusedQuestion } from './ask.ts';
 import { type Control, control } from './control.ts';
+import type { CallOptions } from '../../service/client.ts';
 import type { SweepDeps, SweepOptions, Tally } from '../deps.ts';
 
 /**
@@ -92,6 +93,13 @@ export async function hearSuspects(
   }
 }
 
+/** How a question is sent. A probe has priority over scheduled sweeps, but not over a command's pages. */
+export function questionCall({ signal }: SweepDeps, { reason, askedBefore }: Settling): CallOptions {
+  // After an earlier run one try is enough: more never ended where the day's budget ends between them.
+  const tries = askedBefore ? { tries: 1 } : {};
+  return { reason: 'probe', scheduled: reason === 'schedule', signal, ...tries };
+}
+
 class Hearing {
   readonly answers = new Map<string, Heard>();
   readonly #deps: SweepDeps;
@@ -99,8 +107,7 @@ class Hearing {
   readonly #questions: Questions;
   readonly #tally: Tally;
   readonly #askedBefore: boolean;
-  /** A probe has priority over scheduled sweeps, but not over a command's pages. */
-  readonly #call;
+  readonly #call: CallOptions;
   /** The result of the last control question; null if a 404 needs a new one. */
   #heard: Control | 'unsteady' | null = null;
   /** The last answer could not be used. */
@@ -108,20 +115,12 @@ class Hearing {
   #faultyPairs = 0;
 
   constructor(deps: SweepDeps, sweep: Sweep, questions: Questions, settling: Settling, tally: Tally) {
-    const { reason, askedBefore } = settling;
     this.#deps = deps;
     this.#sweep = sweep;
     this.#questions = questions;
     this.#tally = tally;
-    this.#askedBefore = askedBefore;
-    // After an earlier run one try is enough: more never ended where the day's budget ends between them.
-    const tries = askedBefore ? 1 : undefined;
-    this.#call = {
-      reason: 'probe',
-      scheduled: reason === 'schedule',
-      signal: deps.signal,
-      tries,
-    } as const;
+    this.#askedBefore = settling.askedBefore;
+    this.#call = questionCall(deps, settling);
   }
 
   /** True if a control question has failed. */

@@ -2,12 +2,16 @@ import { SEARCHED_BY } from '../../core/lists.ts';
 import type { Suspect } from '../../mirror/items/suspects/suspects.ts';
 import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
 import type { SweepDeps, Tally } from '../deps.ts';
-import { hearSuspects, type Settling, type Testimony } from './hearing.ts';
+import { searchFinds } from './control.ts';
+import { hearSuspects, questionCall, type Settling, type Testimony } from './hearing.ts';
 import { MOST_ASKED_AFTER_SAMPLE, SAMPLE, sampleOf, spread } from './sample.ts';
 import { takeTurns } from './waiting.ts';
 
 /** Up to 20 suspects of a sweep are each asked for. More are a batch, of which a sample is asked for. */
 const MOST_ASKED = 20;
+
+/** So many users or tags of a sweep may be deleted although no search works. */
+const MOST_UNPROVEN = 3;
 
 /** The suspects of one sweep. */
 interface Case {
@@ -99,9 +103,11 @@ async function judge(
     return both(judged, await judgeRefuted(deps, sweep, { suspects, refuted }, options, tally));
   const left = due.filter(({ id }) => !['there', 'gone'].includes(answers.get(id) ?? ''));
   if (isHeld) return { ...judged, held: await hold(deps, sweep, left, isLacking) };
-  if (provesAbsence(testimony, sweep, { isBatch, left }))
+  if (provesAbsence(testimony, sweep, { isBatch, left })) {
+    if (await isUnproven(deps, sweep, left, options))
+      return { ...judged, held: await hold(deps, sweep, left, true) };
     await condemn(deps, sweep, { suspects: left, accepted: false }, tally);
-  else if (isBatch && extent === 'whole') {
+  } else if (isBatch && extent === 'whole') {
     const each = askedEach(testimony, sweep, left);
     return both(judged, await judge(deps, sweep, each, { ...options, singly: true }, tally));
   }
@@ -174,6 +180,20 @@ function provesAbsence(
     return extent !== 'unanswered' && ![...answers.values()].includes('unanswered');
   if (list !== 'conversations' || !isBatch || left.length <= MOST_ASKED_AFTER_SAMPLE) return false;
   return extent === 'whole' && [...answers.values()].every((answer) => answer === 'gone');
+}
+
+/**
+ * True if more users or tags are due than may be deleted without a search that works: a list that ends early
+ * for some hours, and a search that is refused or finds nothing, would delete all that the list lacks.
+ */
+async function isUnproven(
+  deps: SweepDeps,
+  sweep: Sweep,
+  due: readonly Suspect[],
+  options: Settling,
+): Promise<boolean> {
+  if (SEARCHED_BY[sweep.list] === null || due.length <= MOST_UNPROVEN) return false;
+  return !(await searchFinds(deps, sweep, options.askedBefore, questionCall(deps, options)));
 }
 
 /**

@@ -1,12 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { HOUR, MINUTE, SECOND } from '../../src/core/clock.ts';
+import { MirrorError } from '../../src/core/errors.ts';
 import { keysByInbox, listId } from '../../src/core/lists.ts';
+import type { PassSpec } from '../../src/mirror/passes/passes.ts';
 import { isComplete } from '../../src/sync/events.ts';
 import type { ScriptedOutcome } from '../../src/sandbox/sandbox.ts';
 import type { CallOptions } from '../../src/service/client.ts';
 import { listPath } from '../../src/service/paths.ts';
 import { TestClock } from '../support/clock.ts';
 import type { TestMirror } from '../support/mirror.ts';
+import { passSpec } from '../support/pass-spec.ts';
 import { askedSince, count, firstInbox, reportOn } from '../support/rows.ts';
 import { syncedMirror } from '../support/settle.ts';
 import { quickMirror } from '../support/template.ts';
@@ -378,6 +381,33 @@ describe('a resync of which one list fails alone', () => {
     expect((await mirror.sync({ kind: 'resync' })).pass.resumed).toBe(false);
     expect(askedSince(mirror.sandbox, before).filter((path) => path.includes('/users?'))).toHaveLength(6);
   });
+});
+
+test.each<[string, Partial<PassSpec>]>([
+  ['an order', {}],
+  ['a consent to deletions', { acceptDeletes: true }],
+  ['a consent to an account', { acceptAccount: true }],
+])('%s is carried out after an hour, although only a list that fails alone is left', async (what, spec) => {
+  const mirror = await syncedMirror(0, SIX_INBOXES);
+  const stop = new AbortController();
+  let isLast = false;
+  fail(mirror, new RegExp(`/${firstInbox(mirror.sandbox).id}/tags\\?`), () => {
+    if (isLast) stop.abort(new MirrorError('STOPPED', 'Stopped by SIGTERM.'));
+    return { status: 500 };
+  });
+  await mirror.sync();
+  mirror.clock.advance(HOUR);
+  isLast = true;
+  const { clock, writer } = mirror;
+  const order = what === 'an order' ? await writer.orders.place(passSpec(spec), clock.now()) : null;
+  const ordered = order === null ? spec : { ...spec, orderId: order.id };
+  const { pass, stopped } = await mirror.sync(ordered, stop.signal);
+  expect(stopped).toMatchObject({ code: 'STOPPED' });
+  mirror.sandbox.script(undefined);
+  clock.advance(61 * MINUTE);
+  const report = await mirror.sync(ordered);
+  expect(report).toMatchObject({ stopped: null, pass: { id: pass.id, resumed: true } });
+  expect(report.lists.filter((list) => !isComplete(list))).toEqual([]);
 });
 
 test.each([200, 403])(

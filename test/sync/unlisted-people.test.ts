@@ -147,6 +147,31 @@ test.each(['users', 'tags'] as const)(
   },
 );
 
+test('one failed search between two that find nothing deletes no user, until it is answered', async () => {
+  const hidden = new Set<string>();
+  const mirror = await mirrorWith(hidden);
+  const { sandbox, clock, database } = mirror;
+  const inbox = firstInbox(sandbox);
+  const [gone, failing, alsoGone] = firstIds(inbox.users, 3, 6);
+  hidden.add(failing!);
+  const { email } = inbox.users.get(failing!)!;
+  for (const id of [gone!, alsoGone!]) sandbox.world.removeUser(inbox.id, id);
+  sandbox.script(({ path }) =>
+    decodeURIComponent(path).includes(`search?email=${email}`) ? { status: 500 } : undefined,
+  );
+  for (let nth = 0; nth < 4; nth += 1) {
+    const { stopped } = await mirror.sync();
+    expect(stopped).toBeNull();
+    clock.advance(6 * HOUR);
+  }
+  expect(await count(database, `inbox_users WHERE deleted_at IS NOT NULL`)).toBe(0);
+  sandbox.world.removeUser(inbox.id, failing!);
+  sandbox.script(undefined);
+  await mirror.sync();
+  expect(await count(database, `inbox_users WHERE deleted_at IS NOT NULL`)).toBe(3);
+  await expectEqualToService(mirror);
+});
+
 test('a sweep of users that fails between its questions deletes none that was renamed while the list was cut', async () => {
   const hidden = new Set<string>();
   const mirror = await mirrorWith(hidden);

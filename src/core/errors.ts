@@ -65,6 +65,8 @@ const ERRORS = {
   DATABASE: { exit: EXIT.unexpected, ends: 'pass' },
   /** The database refuses a statement: a trigger or constraint of another program, or a bug here. */
   STATEMENT_REFUSED: { exit: EXIT.unexpected, ends: 'list' },
+  /** The machine cannot open the daemon's endpoints at this moment. A later start may succeed. */
+  ENDPOINTS: { exit: EXIT.unexpected, ends: 'pass' },
   /** A file of an export cannot be written. No file was replaced. */
   OUTPUT: { exit: EXIT.unexpected, ends: 'pass' },
   /** A person or a signal stopped the command. */

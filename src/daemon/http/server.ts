@@ -90,7 +90,7 @@ export interface EndpointsOptions {
 export interface Endpoints {
   /**
    * @returns the address, `http://127.0.0.1:8787`
-   * @throws MirrorError `CONFIG` if the address is in use or not of this machine
+   * @throws MirrorError `ENDPOINTS`, or `CONFIG` if this user may not use the port
    */
   listen(): Promise<string>;
   /** Stops listening and closes all connections. */
@@ -279,20 +279,22 @@ function addRoutes(
   });
 }
 
+/** An address or a name can come late, as of a VPN at boot, and a port can become free. */
 function asListenError(error: unknown, host: string, port: number): unknown {
   const code = codeOf(error) ?? '';
+  const later =
+    'Start the daemon again later, or set HTTP_HOST to an address of this machine, such as 127.0.0.1';
+  const unknownName = `HTTP_HOST: the name ${host} cannot be resolved now (${code}). ${later}`;
   const problems: Record<string, string> = {
     EADDRINUSE:
       `HTTP_PORT: another program, perhaps another inbox-mirror, listens on ${host}:${port}. ` +
       'Stop that program, or set HTTP_PORT to a free port (0: any free port)',
     EACCES: `HTTP_PORT: this user may not listen on ${host}:${port}. Set HTTP_PORT to 1024 or above`,
-    EADDRNOTAVAIL:
-      `HTTP_HOST: this machine has no address ${host}. ` +
-      'Set HTTP_HOST to one of its addresses, such as 127.0.0.1',
-    ENOTFOUND:
-      `HTTP_HOST: the name ${host} is unknown. ` +
-      'Set HTTP_HOST to an address of this machine, such as 127.0.0.1',
+    EADDRNOTAVAIL: `HTTP_HOST: this machine has no address ${host} now. ${later}`,
+    ENOTFOUND: unknownName,
+    EAI_AGAIN: unknownName,
   };
   const problem = problems[code];
-  return problem === undefined ? error : new MirrorError('CONFIG', `${problem}.`, { cause: error });
+  if (problem === undefined) return error;
+  return new MirrorError(code === 'EACCES' ? 'CONFIG' : 'ENDPOINTS', `${problem}.`, { cause: error });
 }

@@ -99,7 +99,7 @@ describe('start', () => {
     },
   );
 
-  test('exits 2 and names the variable when the port is taken or a schedule is invalid', async () => {
+  test('exits 1 and names the variable while the port is taken, and runs once it is free', async () => {
     const program = await testProgram();
     const other = createServer().listen(0, '127.0.0.1');
     onTestFinished(() => void other.close());
@@ -107,8 +107,15 @@ describe('start', () => {
     const { port } = other.address() as { port: number };
     program.env['HTTP_PORT'] = String(port);
     const taken = await program.run('start');
-    expect([taken.exitCode, taken.stderr]).toEqual([2, expect.stringContaining('HTTP_PORT')]);
+    expect([taken.exitCode, taken.stderr]).toEqual([1, expect.stringContaining('HTTP_PORT')]);
     expect(read(program, LEASES)).toEqual([]);
+    other.close();
+    await once(other, 'close');
+    await startDaemon(program, { HTTP_PORT: String(port) }).said(/^answering/);
+  });
+
+  test('exits 2 and names the variable when a schedule is invalid', async () => {
+    const program = await testProgram();
     program.env['SCHEDULE_TAGS'] = 'every day';
     const wrong = await program.run('start');
     expect([wrong.exitCode, wrong.stderr]).toEqual([

@@ -281,9 +281,14 @@ test.each([
   [
     'an address of another machine',
     () => ({ host: '192.0.2.1', port: 0 }),
-    /HTTP_HOST: this machine has no address 192\.0\.2\.1\./,
+    /HTTP_HOST: this machine has no address 192\.0\.2\.1 now\./,
   ],
-])('%s is a configuration error that names the variable', async (_what, where, message) => {
+  [
+    'an unknown name',
+    () => ({ host: 'mirror.invalid', port: 0 }),
+    /HTTP_HOST: the name mirror\.invalid cannot be resolved now \(E\w+\)\./,
+  ],
+])('%s is a failure of this moment, and the message names the variable', async (_what, where, message) => {
   const { url, clock, metrics, status } = await served();
   const { log } = testLog('silent');
   const second = createEndpoints({
@@ -308,7 +313,7 @@ test.each([
     newestChange: async () => ({ id: 0, epoch: null }),
   });
   await expect(second.listen()).rejects.toMatchObject({
-    code: 'CONFIG',
+    code: 'ENDPOINTS',
     message: expect.stringMatching(message),
   });
 });

@@ -1,0 +1,119 @@
+import { describe, expect, test } from 'vitest';
+import { DAY, HOUR, MINUTE } from '../../../src/core/clock.ts';
+import { iso } from '../../../src/database/instants.ts';
+import { openMirror } from '../../../src/mirror/mirror.ts';
+import type { TestMirror } from '../../support/mirror.ts';
+import { firstInbox } from '../../support/rows.ts';
+import { quickMirror } from '../../support/template.ts';
+
+/** A request of the ledger: for a list of inbox 1, or for `path`; so many ms ago. */
+interface Asked {
+  readonly agoMs: number;
+  readonly list?: 'users' | 'tags' | 'conversations';
+  readonly status: number | null;
+  readonly error?: string;
+  readonly reason?: string;
+}
+
+async function ledgerOf(asked: readonly Asked[]): Promise<TestMirror> {
+  const mirror = await quickMirror();
+  await write(mirror, '1', asked);
+  return mirror;
+}
+
+async function write(
+  { database, clock }: TestMirror,
+  inboxId: string,
+  asked: readonly Asked[],
+): Promise<void> {
+  for (const { agoMs, list, status, error = null, reason = 'manual' } of asked)
+    await database.execute(
+      `INSERT INTO requests (sent_at, method, path, list, inbox_id, reason, status, error)
+       VALUES ($1, 'GET', $2, $3, $4, $5, $6, $7)`,
+      iso(clock.now() - agoMs),
+      list === undefined ? '/inboxes' : `/inboxes/${inboxId}/${list}`,
+      list ?? 'inboxes',
+      list === undefined ? null : inboxId,
+      reason,
+      status,
+      error ?? (status === 200 || status === null ? null : `HTTP ${status}`),
+    );
+}
+
+describe('a list that fails', () => {
+  const FAILED = { list: 'users', status: 500 } as const;
+
+  test.each<[string, boolean, Asked[]]>([
+    ['right after the first failure', true, [{ agoMs: 4 * HOUR - MINUTE, status: 200 }]],
+    ['just before the second failure', true, [{ agoMs: HOUR + MINUTE, status: 200 }]],
+    ['an hour from both', false, [{ agoMs: 2.5 * HOUR, status: 200 }]],
+    ['as a web page', false, [{ agoMs: HOUR + MINUTE, status: 200, error: 'is not JSON' }]],
+    ['before the first failure', false, []],
+  ])('fails alone if another request is answered %s: %s', async (_, alone, between) => {
+    const mirror = await ledgerOf([
+      { agoMs: 4 * HOUR + MINUTE, status: 200 },
+      { ...FAILED, agoMs: 4 * HOUR },
+      ...between,
+      { ...FAILED, agoMs: HOUR },
+    ]);
+    const { lists, kinds } = await openMirror(mirror.database).failing(mirror.clock.now());
+    expect(lists.get('users/1')).toMatchObject({ requests: 2, spanMs: 3 * HOUR, alone });
+    expect(kinds.get('users')).toMatchObject({ requests: 2, alone });
+  });
+
+  test('fails no more once it was answered, if only with a 404', async () => {
+    const mirror = await ledgerOf([
+      { ...FAILED, agoMs: HOUR },
+      { ...FAILED, agoMs: MINUTE, status: 404 },
+    ]);
+    const { lists } = await openMirror(mirror.database).failing(mirror.clock.now());
+    expect(lists.size).toBe(0);
+  });
+});
+
+test('pages fail from the first failure after the last one that was served, without 429s', async () => {
+  const page = { list: 'conversations', reason: 'page' } as const;
+  const mirror = await ledgerOf([
+    { ...page, agoMs: 5 * HOUR, status: 500 },
+    { ...page, agoMs: 4 * HOUR, status: 200 },
+    { ...page, agoMs: 3 * HOUR, status: 429 },
+    { ...page, agoMs: 2 * HOUR, status: null, error: 'no answer' },
+    { ...page, agoMs: HOUR, status: 503 },
+    { ...page, agoMs: 0, status: null },
+  ]);
+  await write(mirror, '2', [{ ...page, agoMs: MINUTE, status: 500 }]);
+  const now = mirror.clock.now();
+  expect([...(await openMirror(mirror.database).failingPages(now))]).toEqual([
+    ['1', { since: new Date(now - 2 * HOUR), requests: 2, cause: 'HTTP 503' }],
+  ]);
+});
+
+test.each([
+  [DAY, true, true],
+  [DAY - HOUR, true, false],
+  [DAY, false, false],
+])(
+  'a walk that fails for %i ms is stuck if others are answered then (%s): %s',
+  async (ms, isAnswered, isStuck) => {
+    const mirror = await quickMirror({ sandbox: { conversations: [60] }, pageSize: 10 });
+    const { sandbox, clock, writer } = mirror;
+    const { id } = firstInbox(sandbox);
+    let pages = 0;
+    sandbox.script(({ path }) => {
+      pages += path.includes('/conversations?') ? 1 : 0;
+      return pages > 3 && (!isAnswered || path.includes('/conversations?')) ? { status: 500 } : undefined;
+    });
+    await mirror.sync();
+    const sweep = (await writer.sweeps.latest()).get(`conversations/${id}`)![0]!;
+    const [{ id: sweepId }] = (await mirror.database.query<{ id: number }>(
+      `SELECT id FROM sweeps WHERE state = 'paused'`,
+    )) as [{ id: number }];
+    clock.advance(ms);
+    const failed = { list: 'conversations', status: 500 } as const;
+    await write(mirror, id, [{ agoMs: 0, ...failed }, ...(isAnswered ? [{ agoMs: 0, status: 200 }] : [])]);
+    clock.advance(MINUTE);
+    await write(mirror, id, [{ agoMs: 0, ...failed }]);
+    expect(sweep.pages).toBe(3);
+    expect(await writer.sweeps.isStuck({ id: sweepId, list: 'conversations', inboxId: id })).toBe(isStuck);
+  },
+);

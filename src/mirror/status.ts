@@ -139,13 +139,29 @@ async function readLists(database: Database, now: number): Promise<ListStatus[]>
       latest,
       failures,
       failingPages: key.list === 'conversations' ? (failingPages.get(key.inboxId ?? '') ?? null) : null,
-      unlisted: unlisted.get(id) ?? 0,
+      unlisted: (await leftOutByEmpty(database, key, latest)) ?? unlisted.get(id) ?? 0,
       ...(suspects.get(id) ?? NO_SUSPECTS),
     });
     const reading = key.list === 'conversations' ? readings.get(key.inboxId ?? '') : undefined;
     lists.push({ ...status, completeAsOf: later(status.completeAsOf, reading ?? null) });
   }
   return lists;
+}
+
+/** The live rows of a list that was empty, of which only those that were asked for are stored; else null. */
+async function leftOutByEmpty(
+  database: Database,
+  { list, inboxId }: ListKey,
+  latest: readonly LatestSweep[],
+): Promise<number | null> {
+  if (openAndComplete(latest).complete?.items !== 0) return null;
+  const inInbox = list === 'inboxes' ? `CAST($1 AS TEXT) IS NULL` : 'inbox_id = $1';
+  const [row] = await database.query<{ n: number }>(
+    `SELECT count(*) AS n FROM ${TABLES[list]}
+     WHERE ${inInbox} AND deleted_at IS NULL AND missing_since IS NULL`,
+    inboxId,
+  );
+  return row?.n ?? 0;
 }
 
 type SuspectsOfList = Pick<ListStatus, 'suspects' | 'missingSince'>;

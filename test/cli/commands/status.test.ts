@@ -288,6 +288,16 @@ describe('status begins', () => {
     expect(lists).toContainEqual(expect.objectContaining({ list: 'conversations', unlisted: 2 }));
   });
 
+  test('with a list that is empty although the service returns its rows', async () => {
+    const program = await testProgram({ inboxes: 1, conversations: 30 });
+    await program.run('sync');
+    const [inbox = ''] = program.sandbox.world.inboxes.keys();
+    program.sandbox.faults.set(`/inboxes/${inbox}/conversations`, 'empty');
+    await program.run('sync');
+    const { stdout } = await program.run('status');
+    expect(stdout).toMatch(/conversations .* 0 {2}fresh, 30 left out by the list\n/);
+  });
+
   test('with a list of which no single page can be read', async () => {
     const program = await testProgram({ inboxes: 1, conversations: 5 });
     await program.run('sync');

@@ -69,12 +69,18 @@ function needsLook(list: JudgedList, { leaseHeld, now }: JudgedStatus): boolean 
     list.freshness !== 'fresh' ||
     list.failure !== null ||
     list.held > 0 ||
+    isEmptied(list) ||
     hasLongMissed(list, now) ||
     list.rejected > 0 ||
     list.withoutId > 0 ||
     list.authorised === false ||
     (list.sweep !== null && !leaseHeld)
   );
+}
+
+/** The list shows nothing, although the service returns its rows. */
+function isEmptied({ rows, unlisted }: JudgedList): boolean {
+  return rows === 0 && unlisted > 0;
 }
 
 function hasLongMissed({ missingSince: since }: JudgedList, now: number): boolean {

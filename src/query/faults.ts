@@ -110,6 +110,10 @@ export function hintOf(
   );
   const ending = kind === 'table' ? candidates.filter((one) => one.endsWith(`_${bare}`)) : [];
   const near = [...new Set([...ending, ...nearest(bare, candidates)])];
+  // Only names have double quotes in SQL. SQLite's own message says so, PostgreSQL's does not.
+  const text = name.replaceAll('"', '');
+  if (kind === 'column' && near.length === 0 && sql.includes(`"${text}"`))
+    return `A text has single quotes: '${text}'.`;
   if (near.length > 0) return `Perhaps you meant ${near.map((one) => `"${one}"`).join(' or ')}.`;
   const places = kind === 'table' ? [] : placesOf(bare, among, columns);
   if (places.length > 0) return `${places.join('; ')}.`;

@@ -92,6 +92,9 @@ describe('an SQL error', () => {
       /^conversations has "id"; "conversation_id" is in .*conversation_tags/,
     );
     expect(await hint('SELECT tag FROM conversations')).toMatch(/^"tag" is in tag_daily, tag_volume/);
+    expect(await hint(`SELECT id FROM conversations WHERE status = "open"`)).toBe(
+      "A text has single quotes: 'open'.",
+    );
     expect(await hint('SELECT name FROM inboxes')).toMatch(/^inboxes has "display_name"; /);
     expect(await hint('SELECT * FROM tags')).toContain('"inbox_tags"');
     expect(await hint('SELECT subject FROM assignments')).toMatch(/^assignments has the columns inbox_id, /);

@@ -120,6 +120,12 @@ export async function isOutdated(
   if (now - pass.startedAt.getTime() < OUTDATED_MS) return false;
   const inboxes = (await mirror.inboxes()).filter(({ id }) => coversInbox(spec, id));
   let cost = 0;
-  for (const key of keysOf(spec.lists, inboxes)) cost += (await mirror.sweeps.lastComplete(key))?.pages ?? 1;
+  let isOld = false;
+  for (const key of keysOf(spec.lists, inboxes)) {
+    const last = await mirror.sweeps.lastComplete(key);
+    cost += last?.pages ?? 1;
+    isOld ||= last !== null && now - last.finishedAt.getTime() >= OUTDATED_MS;
+  }
+  if (!isOld) return false;
   return (await mirror.ledger.budgetLeft(budget.perDay, now)).left > cost;
 }

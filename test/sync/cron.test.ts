@@ -89,6 +89,17 @@ test('a daily sync that was stopped once reads all lists on the next day', async
   expect(Math.max(...(await cron.ages()).values())).toBeLessThan(MINUTE);
 });
 
+test('a daily sync whose service was down once reads each list once on the next day', async () => {
+  const cron = await filled({ sandbox: THREE_INBOXES });
+  const { requests } = await cron.sync();
+  cron.clock.advance(DAY);
+  fail(cron, () => true, { status: 503 });
+  await cron.sync();
+  cron.service.sandbox.script(undefined);
+  cron.clock.advance(DAY);
+  expect((await cron.sync()).requests).toBe(requests);
+});
+
 test('a sync that takes days ends when it has read all lists', async () => {
   const cron = await filled({ sandbox: { conversations: [300, 300] } });
   cron.clock.advance(DAY);

@@ -1,4 +1,4 @@
-import { DAY } from '../../core/clock.ts';
+import { DAY, HOUR } from '../../core/clock.ts';
 import type { ErrorCode } from '../../core/errors.ts';
 import type { Reason } from '../../core/ledger.ts';
 import { listId, type ListKey } from '../../core/lists.ts';
@@ -58,8 +58,12 @@ interface Columns {
 /** At most this many complete sweeps of a list are read: two days of a list swept every 15 minutes. */
 const MOST_COMPLETE = 200;
 
-/** A walk that was tried for a day is stuck: outages each night must not begin a first copy anew. */
+/**
+ * A walk is stuck after tries in several hours of more than a day: neither outages each night nor a failure
+ * before and one after a weekend may begin a first copy anew.
+ */
 const STUCK_MS = DAY;
+const LEAST_HOURS = 4;
 
 /** Conditions on when the sweep `last` began, for {@link SweepReader.isReadBy}. */
 const BEGUN = {
@@ -186,7 +190,8 @@ export class SweepReader {
 
   /**
    * True if a walk has read no further page although it was tried for a day, and if the service has answered
-   * other requests meanwhile: a page is broken, and those before it must not go unread for as long.
+   * other requests beside several of the tries: a page is broken, and those before it must not go unread for
+   * as long.
    */
   async isStuck({ id, list, inboxId }: ListKey & { readonly id: number }): Promise<boolean> {
     const [last] = await this.#sql.query<{ fetched_at: Date }>(
@@ -205,7 +210,10 @@ export class SweepReader {
     );
     const [from, to] = [tries[0]?.sent_at.getTime() ?? 0, tries.at(-1)?.sent_at.getTime() ?? 0];
     if (to - from < STUCK_MS) return false;
-    return tries.some((one, nth) => nth > 0 && isAnswerBetween(tries[nth - 1]!, one));
+    const beside = tries.filter((one, nth) => nth > 0 && isAnswerBetween(tries[nth - 1]!, one));
+    return (
+      new Set(beside.map(({ sent_at: sentAt }) => Math.floor(sentAt.getTime() / HOUR))).size >= LEAST_HOURS
+    );
   }
 
   /** The last complete sweep of the list; null if there is none. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { DAY, HOUR, MINUTE } from '../../../src/core/clock.ts';
+import { HOUR, MINUTE } from '../../../src/core/clock.ts';
 import { iso } from '../../../src/database/instants.ts';
 import { openMirror } from '../../../src/mirror/mirror.ts';
 import type { TestMirror } from '../../support/mirror.ts';
@@ -88,32 +88,38 @@ test('pages fail from the first failure after the last one that was served, with
   ]);
 });
 
-test.each([
-  [DAY, true, true],
-  [DAY - HOUR, true, false],
-  [DAY, false, false],
-])(
-  'a walk that fails for %i ms is stuck if others are answered then (%s): %s',
-  async (ms, isAnswered, isStuck) => {
-    const mirror = await quickMirror({ sandbox: { conversations: [60] }, pageSize: 10 });
-    const { sandbox, clock, writer } = mirror;
-    const { id } = firstInbox(sandbox);
-    let pages = 0;
-    sandbox.script(({ path }) => {
-      pages += path.includes('/conversations?') ? 1 : 0;
-      return pages > 3 && (!isAnswered || path.includes('/conversations?')) ? { status: 500 } : undefined;
-    });
-    await mirror.sync();
-    const sweep = (await writer.sweeps.latest()).get(`conversations/${id}`)![0]!;
-    const [{ id: sweepId }] = (await mirror.database.query<{ id: number }>(
-      `SELECT id FROM sweeps WHERE state = 'paused'`,
-    )) as [{ id: number }];
-    clock.advance(ms);
-    const failed = { list: 'conversations', status: 500 } as const;
-    await write(mirror, id, [{ agoMs: 0, ...failed }, ...(isAnswered ? [{ agoMs: 0, status: 200 }] : [])]);
-    clock.advance(MINUTE);
-    await write(mirror, id, [{ agoMs: 0, ...failed }]);
-    expect(sweep.pages).toBe(3);
-    expect(await writer.sweeps.isStuck({ id: sweepId, list: 'conversations', inboxId: id })).toBe(isStuck);
-  },
-);
+test('pages fail no more once a walk of their list was served', async () => {
+  const mirror = await ledgerOf([
+    { list: 'conversations', reason: 'page', agoMs: 2 * HOUR, status: 500 },
+    { list: 'conversations', reason: 'resync', agoMs: HOUR, status: 200 },
+  ]);
+  expect((await openMirror(mirror.database).failingPages(mirror.clock.now())).size).toBe(0);
+});
+
+test.each<[string, { hours: number; tries: number; answered: boolean }, boolean]>([
+  ['for a day, beside answers,', { hours: 24, tries: 24, answered: true }, true],
+  ['for less than a day', { hours: 23, tries: 23, answered: true }, false],
+  ['only twice, two days apart,', { hours: 48, tries: 2, answered: true }, false],
+  ['in an outage', { hours: 24, tries: 24, answered: false }, false],
+])('a walk of which no page is read %s is stuck: %j %s', async (_, { hours, tries, answered }, isStuck) => {
+  const mirror = await quickMirror({ sandbox: { conversations: [60] }, pageSize: 10 });
+  const { sandbox, clock, writer, database } = mirror;
+  const { id } = firstInbox(sandbox);
+  let pages = 0;
+  sandbox.script(({ path }) => {
+    const isPage = path.includes('/conversations?');
+    if (isPage) pages += 1;
+    return pages > 3 && (isPage || !answered) ? { status: 500 } : undefined;
+  });
+  await mirror.sync();
+  for (let nth = 1; nth <= tries; nth += 1) {
+    clock.advance((hours * HOUR) / tries);
+    const others = answered ? [{ agoMs: 0, status: 200 }] : [];
+    await write(mirror, id, [...others, { agoMs: 0, list: 'conversations', status: 500 }]);
+  }
+  const [open] = await database.query<{ id: number; pages: number }>(
+    `SELECT id, pages FROM sweeps WHERE state = 'paused'`,
+  );
+  expect(open!.pages).toBe(3);
+  expect(await writer.sweeps.isStuck({ id: open!.id, list: 'conversations', inboxId: id })).toBe(isStuck);
+});

@@ -3,7 +3,7 @@ import type { Sql } from '../../../database/database.ts';
 import { iso } from '../../../database/instants.ts';
 import { IS_SERVED } from './around.ts';
 
-/** The single pages of an inbox's conversations, none of which was served. */
+/** The single pages of an inbox's conversations, none of which was served, nor one in a walk. */
 export interface FailingPages {
   /** When the first of them was asked for. */
   readonly since: Date;
@@ -15,21 +15,20 @@ export interface FailingPages {
 /** A list that failed rests for a day at most, and is asked for again soon after. */
 const SINCE_MS = DAY + HOUR;
 
-/** One page that fails for a moment is no news. */
-const LEAST_MS = 5 * MINUTE;
+/** A page that failed rests for 10 minutes. Until it has failed again, that is no news. */
+const LEAST_MS = 15 * MINUTE;
 
 /**
  * Reads from the ledger which inboxes' single pages fail at `now` (epoch ms), by inbox. A 429 is no failure
  * of the page.
  */
 export async function readFailingPages(sql: Sql, now: number): Promise<Map<string, FailingPages>> {
-  const isPage = `reason = 'page' AND sent_at > $1`;
   const failed = await sql.query<{ inbox_id: string; sent_at: Date; error: string }>(
     `SELECT failed.inbox_id, failed.sent_at, failed.error
      FROM (SELECT id, inbox_id, sent_at, error FROM requests
-       WHERE ${isPage} AND error IS NOT NULL AND COALESCE(status, 0) <> 429) AS failed
+       WHERE reason = 'page' AND sent_at > $1 AND error IS NOT NULL AND COALESCE(status, 0) <> 429) AS failed
      LEFT JOIN (SELECT inbox_id, max(id) AS id FROM requests
-       WHERE ${isPage} AND ${IS_SERVED} GROUP BY inbox_id) AS served ON served.inbox_id = failed.inbox_id
+       WHERE list = 'conversations' AND reason <> 'probe' AND sent_at > $1 AND ${IS_SERVED} GROUP BY inbox_id) AS served ON served.inbox_id = failed.inbox_id
      WHERE served.id IS NULL OR failed.id > served.id ORDER BY failed.id`,
     iso(now - SINCE_MS),
   );

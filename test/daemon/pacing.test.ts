@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
+import { DAY, HOUR, MINUTE, SECOND } from '../../src/core/clock.ts';
 import { openMirror } from '../../src/mirror/mirror.ts';
 import { cronsOf } from '../../src/sync/planning/cron.ts';
 import { type Outlook, readOutlook } from '../../src/sync/planning/pages/outlook.ts';
@@ -68,9 +68,9 @@ test('after a first filling the rest of the day is spread, and later days are ev
 }, 180_000);
 
 /** The outlook of a house that reads single pages. */
-async function outlookOf({ database, clock, schedules }: TestHouse): Promise<Outlook> {
+async function outlookOf({ database, clock, schedules, limits }: TestHouse): Promise<Outlook> {
   return await readOutlook(openMirror(database), {
-    budget: { ...LIMITS, perSecond: 1 },
+    budget: limits,
     stretches: true,
     cron: cronsOf(schedules, 'UTC').conversations,
     timezone: 'UTC',
@@ -120,6 +120,36 @@ test('a first copy leaves nothing to make up, a restart only its own length, and
   await clock.sleep(6 * MINUTE);
   const made = sentBetween(house, from, clock.now()) - missed;
   expect(Math.abs(made - SHARE / 10), 'half an hour').toBeLessThanOrEqual(3);
+});
+
+test('on a busy account the outlook names the pace and the next reading that a new daemon keeps to', async () => {
+  const house = await daemonHouse({
+    sandbox: { conversations: [100, 60, 40], activityPerHour: 600 },
+    schedules: { conversations: '0 3 * * *' },
+    limits: { pageSize: 10 },
+    readPages: true,
+    pollMs: SECOND,
+  });
+  const { clock, sandbox } = house;
+  await house.start();
+  await clock.sleep(5 * MINUTE);
+  const begin = clock.now();
+  const paces: number[] = [];
+  const errors: number[] = [];
+  // An hour of the day ends meanwhile, from which a new reader of the activity learns.
+  for (let nth = 0; nth < 30; nth += 1) {
+    await clock.sleep(47 * SECOND);
+    const { anHour, next } = await outlookOf(house);
+    const from = clock.now();
+    await clock.sleep(40 * SECOND);
+    const reading = sandbox.arrivals.find(({ at }) => at >= from)!;
+    paces.push(anHour);
+    errors.push(Math.abs(reading.at - next[0]!.at));
+  }
+  const kept = (sentBetween(house, begin, clock.now()) * HOUR) / (clock.now() - begin);
+  expect(Math.max(...paces)).toBeLessThan(1.05 * kept);
+  expect(Math.min(...paces)).toBeGreaterThan(0.95 * kept);
+  expect(Math.max(...errors)).toBeLessThanOrEqual(2 * SECOND);
 });
 
 /** The missed hours; `npm test` tries the first. */

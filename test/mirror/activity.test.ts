@@ -35,9 +35,17 @@ test.each(['nonsense', 'null', '{"requests":null,"at":1}', '{"requests":1,"at":9
   'a stored credit of %s counts as none',
   async (value) => {
     const { database, writer } = await quickMirror();
-    await writer.saveCredit({ requests: 2, at: MONDAY });
-    expect(await writer.credit()).toEqual({ requests: 2, at: MONDAY });
+    await writer.saveCredit({ requests: 2, at: MONDAY, anHour: 198 });
+    expect(await writer.credit()).toEqual({ requests: 2, at: MONDAY, anHour: 198 });
     await database.execute(`UPDATE settings SET value = $1 WHERE name = 'pace_credit'`, value);
     expect(await writer.credit()).toBeNull();
   },
 );
+
+test('a stored credit of an older program, which has no pace, is read', async () => {
+  const { database, writer } = await quickMirror();
+  await writer.saveCredit({ requests: 2, at: MONDAY, anHour: 198 });
+  const value = `{"requests":1.5,"at":${MONDAY}}`;
+  await database.execute(`UPDATE settings SET value = $1 WHERE name = 'pace_credit'`, value);
+  expect(await writer.credit()).toEqual({ requests: 1.5, at: MONDAY });
+});

@@ -6,7 +6,7 @@ import { meanDelay } from '../../sync/planning/pages/delay.ts';
 import { PagePlan } from '../../sync/planning/pages/plan.ts';
 import { Rates } from '../../sync/planning/pages/rates.ts';
 import { Timeline } from '../../sync/planning/pages/timeline.ts';
-import { missedUntil, mostCredit, paceOf, supplyOf } from '../../sync/planning/pace.ts';
+import { missedUntil, mostCredit, paceOf, RECORD_EVERY_MS, supplyOf } from '../../sync/planning/pace.ts';
 import {
   FLAT,
   intensityOf,
@@ -17,9 +17,6 @@ import {
   weightsAt,
 } from '../../sync/planning/profile.ts';
 import { clientAround } from './client-around.ts';
-
-/** By default the ledger is read at most once in this many ms. */
-const READ_EVERY_MS = MINUTE;
 
 /** The profile is learned again after a day. */
 const LEARN_EVERY_MS = DAY;
@@ -36,7 +33,7 @@ export interface PacerDeps {
   readonly budget: Budget;
   /** The time zone whose hours of the week the profile learns. */
   readonly timezone: string;
-  /** The ledger is read at most once in this many ms. */
+  /** The ledger is read at most once in this many ms; default `RECORD_EVERY_MS`. */
   readonly readEveryMs?: number;
 }
 
@@ -149,7 +146,7 @@ export class Pacer {
   }
 
   #readEveryMs(): number {
-    return this.#deps.readEveryMs ?? READ_EVERY_MS;
+    return this.#deps.readEveryMs ?? RECORD_EVERY_MS;
   }
 
   async #readLedger(): Promise<void> {
@@ -166,7 +163,7 @@ export class Pacer {
     const anHour = paceOf(supply, weightsAt(this.#profile, timezone, now));
     const at = clock.monotonic();
     const tokens = this.#accrue()?.tokens ?? (await this.#missed(anHour, now));
-    await mirror.saveCredit({ requests: tokens, at: now });
+    await mirror.saveCredit({ requests: tokens, at: now, anHour });
     this.#bucket = { tokens: Math.min(tokens, mostCredit(anHour)), at, anHour };
     this.#left = supply.left;
     this.#readAt = at;

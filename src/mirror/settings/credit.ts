@@ -8,6 +8,8 @@ const NAME = 'pace_credit';
 export interface Credit {
   readonly requests: number;
   readonly at: number;
+  /** The daemon's pace at that instant, in requests an hour; missing in the record of an older program. */
+  readonly anHour?: number;
 }
 
 /**
@@ -21,14 +23,15 @@ export async function readCredit(sql: Pick<Sql, 'query'>): Promise<Credit | null
 
 function creditIn(text: string): Credit | null {
   try {
-    const { requests, at } = JSON.parse(text) as Credit;
+    const { requests, at, anHour } = JSON.parse(text) as Credit;
     const isCredit = Number.isFinite(requests) && Number.isFinite(new Date(at).getTime());
-    return isCredit && typeof at === 'number' ? { requests, at } : null;
+    if (!isCredit || typeof at !== 'number') return null;
+    return typeof anHour === 'number' ? { requests, at, anHour } : { requests, at };
   } catch {
     return null;
   }
 }
 
-export async function writeCredit(tx: Pick<Sql, 'execute'>, { requests, at }: Credit): Promise<void> {
-  await writeSetting(tx, NAME, JSON.stringify({ requests, at }));
+export async function writeCredit(tx: Pick<Sql, 'execute'>, credit: Credit): Promise<void> {
+  await writeSetting(tx, NAME, JSON.stringify(credit));
 }

@@ -1,5 +1,5 @@
 import { type Budget, scheduledCap } from '../../core/budget.ts';
-import { HOUR } from '../../core/clock.ts';
+import { HOUR, MINUTE } from '../../core/clock.ts';
 import type { BudgetReader, WindowByHour } from '../../mirror/gate/budget-use.ts';
 import type { Credit } from '../../mirror/settings/credit.ts';
 
@@ -46,6 +46,20 @@ export function supplyOf(
   budget: Pick<Budget, 'perDay' | 'reserved'>,
 ): Supply {
   return { left: scheduledCap(budget) - sent, leaving };
+}
+
+/** A running daemon reads the ledger, and records its pace, at most once in this many ms. */
+export const RECORD_EVERY_MS = MINUTE;
+
+/** A recorded pace is the daemon's present one for this many ms. */
+const RECORDED_MS = 2 * RECORD_EVERY_MS;
+
+/**
+ * The pace that a running daemon has recorded, in requests an hour; null: none. The daemon learns the busy
+ * hours once a day, so that a reader who learns them now would often find another pace.
+ */
+export function recordedPace(credit: Credit | null, now: number): number | null {
+  return credit !== null && Math.abs(now - credit.at) <= RECORDED_MS ? (credit.anHour ?? null) : null;
 }
 
 /** The most requests that can be made up at once: those of an hour at this pace, and at least one. */

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { DAY, HOUR } from '../../../src/core/clock.ts';
-import { EVEN, paceOf, type Weights } from '../../../src/sync/planning/pace.ts';
+import { DAY, HOUR, MINUTE } from '../../../src/core/clock.ts';
+import { EVEN, paceOf, recordedPace, type Weights } from '../../../src/sync/planning/pace.ts';
 import {
   activityOf,
   FLAT,
@@ -35,6 +35,14 @@ const day = fc.array(fc.integer({ min: 0, max: 400 }), { minLength: 24, maxLengt
 const weights = fc.record({
   now: fc.double({ min: 0.1, max: 4, noNaN: true }),
   ahead: fc.array(fc.double({ min: 0.1, max: 4, noNaN: true }), { minLength: 24, maxLength: 24 }),
+});
+
+test('a recorded pace counts for two minutes, also after the clock was set back', () => {
+  const credit = { requests: 1, at: MONDAY, anHour: 198 };
+  const at = (minutes: number): number | null => recordedPace(credit, MONDAY + minutes * MINUTE);
+  expect([-3, -2, 0, 2, 3].map(at)).toEqual([null, 198, 198, 198, null]);
+  expect(recordedPace({ requests: 1, at: MONDAY }, MONDAY)).toBeNull();
+  expect(recordedPace(null, MONDAY)).toBeNull();
 });
 
 describe('the pace', () => {

@@ -2,7 +2,7 @@ import { type Budget, hourlyShare, scheduledCap } from '../../../core/budget.ts'
 import { HOUR, SECOND } from '../../../core/clock.ts';
 import type { Mirror } from '../../../mirror/mirror.ts';
 import type { Cron } from '../cron.ts';
-import { missedUntil, paceOf, supplyOf } from '../pace.ts';
+import { missedUntil, paceOf, recordedPace, supplyOf } from '../pace.ts';
 import { intensityOf, learnActivity, profileOf, requestsBetween, weightsAt } from '../profile.ts';
 import { meanDelay } from './delay.ts';
 import { type Cover, coverOf, coversPerDay, PagePlan, type PlannedPage, type Why } from './plan.ts';
@@ -38,7 +38,7 @@ export interface Outlook {
   readonly current: number;
   /** Epoch ms; null without pages. */
   readonly oldestReading: number | null;
-  /** The present pace, in requests an hour. */
+  /** The present pace, in requests an hour; that of a running daemon. */
   readonly anHour: number;
   /** Requests that a restart or an outage has left out: they are sent first, as fast as the rate allows. */
   readonly missed: number;
@@ -102,8 +102,8 @@ export async function readOutlook(
   const supply = supplyOf(await mirror.budget.windowByHour(now), budget);
   const moment = { rates, timeline, now };
   const profile = profileOf(activity, meanDelay(pages, moment, hourlyShare(budget)) ?? 0);
-  const anHour = paceOf(supply, weightsAt(profile, timezone, now));
   const credit = await mirror.credit();
+  const anHour = recordedPace(credit, now) ?? paceOf(supply, weightsAt(profile, timezone, now));
   const due = credit === null ? 0 : await missedUntil(credit, mirror.budget, anHour, now);
   const missed = Math.max(0, Math.min(due, supply.left));
   // The requests that people see: the pace, rounded, and the missed ones if these are shown.

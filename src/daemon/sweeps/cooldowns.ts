@@ -60,7 +60,7 @@ export class Cooldowns {
   end(key: ListKey): void {
     this.#backoff.end(listId(key));
     this.#refused.end(listId(key));
-    this.#kinds.noteAnswer(key.list);
+    this.#kinds.noteAnswer(key);
     this.#inOutage.delete(listId(key));
     this.#released.delete(listId(key));
   }

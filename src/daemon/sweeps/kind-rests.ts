@@ -10,17 +10,20 @@ const LEAST_LISTS = 3;
  * be read again: with a hundred inboxes, tries for each of them would take the day. Times are monotonic ms.
  */
 export class KindRests {
-  /** By kind the lists that have failed since one was answered, the longest untried first. */
-  readonly #failed = new Map<ListName, Set<string>>();
+  /** The lists whose last try failed, the longest untried first. */
+  readonly #failed = new Set<string>();
+  /** By kind the lists that have failed since one was answered. */
+  readonly #sinceAnswer = new Map<ListName, Set<string>>();
   readonly #rests = new Backoff({ firstMs: 5 * MINUTE, longestMs: 60 * MINUTE });
   /** Until when the kinds of which a list has drawn a 429 let others go first. */
   readonly #givingWay = new Map<ListName, number>();
 
   /** @param inOutage the service may be to blame, so the kind does not rest */
   noteFailure(key: ListKey, now: number, inOutage = false): void {
-    const failed = this.#failed.get(key.list) ?? new Set();
-    failed.delete(listId(key));
-    this.#failed.set(key.list, failed.add(listId(key)));
+    const id = listId(key);
+    this.#failed.delete(id);
+    this.#failed.add(id);
+    this.#sinceAnswer.set(key.list, (this.#sinceAnswer.get(key.list) ?? new Set()).add(id));
     const rests = this.#rests.until(key.list) > now;
     if (!inOutage && !rests && this.#isDoubted(key.list)) this.#rests.begin(key.list, now);
   }
@@ -32,18 +35,22 @@ export class KindRests {
     for (const kind of this.#givingWay.keys()) this.#givingWay.set(kind, until);
   }
 
-  noteAnswer(list: ListName): void {
-    this.#failed.delete(list);
-    this.#rests.end(list);
-    this.#givingWay.delete(list);
+  noteAnswer(key: ListKey): void {
+    this.#failed.delete(listId(key));
+    this.#sinceAnswer.delete(key.list);
+    this.#rests.end(key.list);
+    this.#givingWay.delete(key.list);
   }
 
   /** True if a list of the kind has failed, and none was answered since. */
   hasFailed(list: ListName): boolean {
-    return this.#failed.has(list);
+    return this.#sinceAnswer.has(list);
   }
 
-  /** Of a kind that fails keeps one list at most: one that has not failed, or the one that failed first. */
+  /**
+   * Lists that have not failed come first. Of a kind that fails at most one list is left: the first of those,
+   * or the one that was tried longest ago.
+   */
   mayBegin<Due extends { readonly key: ListKey }>(
     due: readonly Due[],
     running: readonly { readonly key: ListKey }[],
@@ -57,7 +64,9 @@ export class KindRests {
       const test = tests.get(list);
       if (test === undefined || this.#turnOf(one.key) < this.#turnOf(test.key)) tests.set(list, one);
     }
-    return ready.filter((one) => !this.#isDoubted(one.key.list) || tests.get(one.key.list) === one);
+    return ready
+      .filter((one) => !this.#isDoubted(one.key.list) || tests.get(one.key.list) === one)
+      .toSorted((a, b) => Number(this.#turnOf(a.key) >= 0) - Number(this.#turnOf(b.key) >= 0));
   }
 
   #isDoubted(list: ListName): boolean {
@@ -65,11 +74,11 @@ export class KindRests {
   }
 
   #countOf(list: ListName): number {
-    return this.#failed.get(list)?.size ?? 0;
+    return this.#sinceAnswer.get(list)?.size ?? 0;
   }
 
   /** -1 for a list that has not failed. */
   #turnOf(key: ListKey): number {
-    return [...(this.#failed.get(key.list) ?? [])].indexOf(listId(key));
+    return [...this.#failed].indexOf(listId(key));
   }
 }

@@ -59,7 +59,11 @@ export async function runPass(deps: PassDeps, spec: PassSpec, places = PLACES): 
   if (!isOpen) {
     const failed = report.lists.filter(isMissing);
     await end(failed.length === 0 ? null : notComplete(failed.map(({ key }) => key)), asRecord(report));
-    if (await isOutdated(deps, spec, pass)) return await runPass(deps, spec, places);
+    if (await isOutdated(deps, spec, pass)) {
+      const next = await runPass(deps, spec, places);
+      // This pass is complete, whatever stops the next one.
+      if (next.stopped === null) return next;
+    }
   } else if (!isMirrorError(report.stopped, 'LEASE_LOST')) {
     // Ignore a failure of this write: the error that stopped the pass is reported.
     await mirror.passes.touch(pass.id, clock.now()).catch(() => undefined);

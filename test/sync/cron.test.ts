@@ -100,6 +100,14 @@ test('a daily sync whose service was down once reads each list once on the next 
   expect((await cron.sync()).requests).toBe(requests);
 });
 
+test('a sync whose runs are all stopped says when it has read all lists', async () => {
+  const cron = await filled({ sandbox: { conversations: Array<number>(6).fill(100) } });
+  cron.timeoutMs = 6 * SECOND;
+  const ended: boolean[] = [];
+  await cron.every(2 * HOUR, 3 * DAY, ({ report }) => void ended.push(report.stopped === null));
+  expect(ended).toContain(true);
+});
+
 test('a sync that takes days ends when it has read all lists', async () => {
   const cron = await filled({ sandbox: { conversations: [300, 300] } });
   cron.clock.advance(DAY);

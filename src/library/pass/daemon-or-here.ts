@@ -75,6 +75,7 @@ export async function passHere(
     await mirror.keepSlots(crons, clock.now());
   };
   await keepSchedules();
+  await deleteOldRows(session, mirror, signal);
   const startedAt = clock.now();
   const startedMonotonic = clock.monotonic();
   const stopping = (): void => onStopping?.();
@@ -88,38 +89,44 @@ export async function passHere(
     await keepSchedules();
     const requests = await mirror.budget.sentSince(startedAt - 1);
     const cost = { requests, milliseconds: clock.monotonic() - startedMonotonic };
-    await housekeep(session, mirror, { signal, onCounting });
+    await countPastDays(session, mirror, { signal, onCounting });
     return { report, cost, order: null, givenUp: null };
   } finally {
     signal.removeEventListener('abort', stopping);
   }
 }
 
-/**
- * Stores the sums of past days and deletes old rows: where no daemon runs, nothing else does. A failure
- * leaves them for later.
- */
-async function housekeep(
+/** Stores the sums of past days: where no daemon runs, nothing else does. A failure leaves them for later. */
+async function countPastDays(
   { clock, log }: Session,
-  mirror: Pick<Writer, 'countDays' | 'housekeep' | 'isHousekeepingOverdue'>,
+  mirror: Pick<Writer, 'countDays'>,
   { signal, onCounting }: { signal: AbortSignal; onCounting: (() => void) | undefined },
 ): Promise<void> {
-  const attempt = async (work: () => Promise<unknown>, failure: string): Promise<void> => {
-    try {
-      await work();
-    } catch (error) {
-      if (signal.aborted) throw error;
-      log.warn({ cause: messageOf(error) }, `${failure}; the next sync tries again`);
-    }
-  };
-  const now = clock.now();
-  await attempt(
-    () => mirror.countDays(now, { signal, onMore: () => onCounting?.() }),
-    'the sums of past days were not stored',
-  );
-  await attempt(async () => {
-    if (await mirror.isHousekeepingOverdue(now)) await mirror.housekeep(now, signal);
-  }, 'old rows were not deleted');
+  try {
+    await mirror.countDays(clock.now(), { signal, onMore: () => onCounting?.() });
+  } catch (error) {
+    if (signal.aborted) throw error;
+    log.warn({ cause: messageOf(error) }, 'the sums of past days were not stored; the next sync tries again');
+  }
+}
+
+/**
+ * Deletes old rows, once a day, if no daemon does. Before the pass: where each run is stopped, its end never
+ * comes. A failure, or a stop, leaves them for later.
+ */
+async function deleteOldRows(
+  { clock, log }: Session,
+  mirror: Pick<Writer, 'housekeep' | 'isHousekeepingOverdue' | 'ledger'>,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    // The requests must move with a set clock before any of them counts as old.
+    await mirror.ledger.followClock(await clock.ledgerTime());
+    if (await mirror.isHousekeepingOverdue(clock.now())) await mirror.housekeep(clock.now(), signal);
+  } catch (error) {
+    if (signal.aborted) return;
+    log.warn({ cause: messageOf(error) }, 'old rows were not deleted; the next sync tries again');
+  }
 }
 
 /** The order has ended, or its follower left it to the daemon. */

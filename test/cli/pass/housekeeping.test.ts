@@ -48,3 +48,15 @@ test('a sync that cannot delete old rows reports what it read, and says so', asy
   expect(stderr).toContain('old rows were not deleted; the next sync tries again');
   expect(stderr).toContain('no space');
 });
+
+test('a sync that is stopped reports what it read, and has deleted old rows before', async () => {
+  const program = await syncedBefore(32);
+  const from = program.sandbox.arrivals.length;
+  const { exitCode, stdout } = await program.runUntil(
+    () => program.sandbox.arrivals.length - from >= 2,
+    'sync',
+  );
+  expect(exitCode).toBe(130);
+  expect(stdout).toMatch(/inboxes .* complete/);
+  expect(inMirror(program, COUNT_OLD)).toEqual({ old: 0 });
+});

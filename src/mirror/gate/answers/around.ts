@@ -22,8 +22,10 @@ export interface RequestAround {
  */
 export function requestsAround(ofThem = 'TRUE'): string {
   const servedAt = `CASE WHEN ${IS_SERVED} AND ${ofThem} THEN sent_at END`;
-  return `(SELECT requests.*, max(${servedAt}) OVER (ORDER BY sent_at, id) AS before,
-    min(${servedAt}) OVER (ORDER BY sent_at DESC, id DESC) AS after FROM requests WHERE sent_at > $1) AS around`;
+  return `(SELECT requests.*,
+    max(${servedAt}) OVER (ORDER BY sent_at, id) AS before,
+    min(${servedAt}) OVER (ORDER BY sent_at DESC, id DESC) AS after
+    FROM requests WHERE sent_at > $1) AS around`;
 }
 
 /** True if another request was served between two failures, minutes after the one or before the other. */

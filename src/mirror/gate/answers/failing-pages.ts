@@ -28,7 +28,8 @@ export async function readFailingPages(sql: Sql, now: number): Promise<Map<strin
      FROM (SELECT id, inbox_id, sent_at, error FROM requests
        WHERE reason = 'page' AND sent_at > $1 AND error IS NOT NULL AND COALESCE(status, 0) <> 429) AS failed
      LEFT JOIN (SELECT inbox_id, max(id) AS id FROM requests
-       WHERE list = 'conversations' AND reason <> 'probe' AND sent_at > $1 AND ${IS_SERVED} GROUP BY inbox_id) AS served ON served.inbox_id = failed.inbox_id
+       WHERE list = 'conversations' AND reason <> 'probe' AND sent_at > $1 AND ${IS_SERVED}
+       GROUP BY inbox_id) AS served ON served.inbox_id = failed.inbox_id
      WHERE served.id IS NULL OR failed.id > served.id ORDER BY failed.id`,
     iso(now - SINCE_MS),
   );

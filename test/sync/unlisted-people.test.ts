@@ -258,12 +258,22 @@ test.each<[string, ScriptedOutcome]>([
   await expectEqualToService(mirror);
 });
 
-test('users that are gone are deleted if the search finds one of the others', async () => {
+test.each<[string, ScriptedOutcome | undefined]>([
+  ['finds one of the others', undefined],
+  ['fails for the first of the others', { status: 500 }],
+  ['finds nothing for the first of the others', { status: 200, body: '{"results":[]}' }],
+])('users that are gone are deleted if the search %s', async (_, answer) => {
   const mirror = await mirrorWith(new Set());
   const { sandbox, clock, database } = mirror;
   const inbox = firstInbox(sandbox);
-  for (const id of firstIds(inbox.users, 8, 2)) sandbox.world.removeUser(inbox.id, id);
-  for (let hour = 0; hour < 2; hour += 1) {
+  const gone = firstIds(inbox.users, 8, 2);
+  const [first] = await database.query<{ email: string }>(
+    `SELECT email FROM inbox_users WHERE inbox_id = $1 AND id NOT IN ('${gone.join("', '")}') ORDER BY id LIMIT 1`,
+    inbox.id,
+  );
+  sandbox.script(({ path }) => (path.includes(encodeURIComponent(first!.email)) ? answer : undefined));
+  for (const id of gone) sandbox.world.removeUser(inbox.id, id);
+  for (let hour = 0; hour < 5; hour += 1) {
     await mirror.sync();
     clock.advance(HOUR);
   }

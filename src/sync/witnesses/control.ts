@@ -87,25 +87,25 @@ async function askExample(
 }
 
 /**
- * True if the service's search finds a user or a tag that the list shows. Otherwise a search without a hit
- * says nothing.
+ * True if the service's search finds one of up to three users or tags that the list shows: one may be gone,
+ * or its search may fail. Otherwise a search without a hit says nothing.
  * @throws MirrorError
  */
 export async function searchFinds(
   { client, mirror }: Deps,
-  key: ListKey,
+  { list, inboxId }: ListKey,
   askedBefore: boolean,
   options: CallOptions,
 ): Promise<boolean> {
-  const { list } = key;
-  const askBy = await mirror.suspects.listedAskBy(key);
-  if (askBy === null || key.inboxId === null || (list !== 'users' && list !== 'tags')) return false;
-  try {
-    const { items } = await client.search({ list, inboxId: key.inboxId }, askBy, options);
-    return items.length > 0;
-  } catch (error) {
-    if (isMirrorError(error, 'LIST_FORBIDDEN')) return false;
-    if (isNoWitness(error, askedBefore) || isRefusedQuestion(error, askedBefore)) return false;
-    throw error;
+  if (inboxId === null || (list !== 'users' && list !== 'tags')) return false;
+  for (const askBy of await mirror.suspects.listedAskBy({ list, inboxId })) {
+    try {
+      const { items } = await client.search({ list, inboxId }, askBy, options);
+      if (items.length > 0) return true;
+    } catch (error) {
+      if (isMirrorError(error, 'LIST_FORBIDDEN') || isRefusedQuestion(error, askedBefore)) return false;
+      if (!isNoWitness(error, askedBefore)) throw error;
+    }
   }
+  return false;
 }

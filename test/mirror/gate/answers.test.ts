@@ -88,6 +88,23 @@ test('pages fail from the first failure after the last one that was served, with
   ]);
 });
 
+test.each([
+  ['the question itself has begun', false, true],
+  ['another list has begun since', true, false],
+])('questions rest an hour beyond a pause that %s', async (_, isOther, rests) => {
+  const question = { list: 'conversations', reason: 'probe', status: 429 } as const;
+  const mirror = await ledgerOf([
+    { ...question, agoMs: 3 * HOUR },
+    ...(isOther ? [{ list: 'users', agoMs: HOUR, status: 429 } as const] : []),
+  ]);
+  await mirror.database.execute(
+    `INSERT INTO gate_state (id, strikes, paused_until) VALUES (1, 1, $1)`,
+    iso(mirror.clock.now() - MINUTE),
+  );
+  const key = { list: 'conversations', inboxId: '1' } as const;
+  expect(await openMirror(mirror.database).refusesQuestions(key, mirror.clock.now())).toBe(rests);
+});
+
 test('pages fail no more once a walk of their list was served', async () => {
   const mirror = await ledgerOf([
     { list: 'conversations', reason: 'page', agoMs: 2 * HOUR, status: 500 },

@@ -35,12 +35,22 @@ export async function refusesQuestions(sql: Sql, { list, inboxId }: ListKey, now
     iso(now - SINCE_MS),
     list,
   );
-  const [gate] = await sql.query<{ paused_until: Date | null }>(`SELECT paused_until FROM gate_state`);
-  const pauseEnds = gate?.paused_until?.getTime() ?? 0;
+  const pauseEnds = await ownPauseEnds(sql, newestFirst[0]);
   const ofInbox = newestFirst.filter(({ inbox_id: id }) => id === inboxId);
   return (
     restsAfter(ofInbox, 1, { pauseEnds, now }) || restsAfter(newestFirst, LEAST_REFUSALS, { pauseEnds, now })
   );
+}
+
+/** When the pause ends that the last question has begun, epoch ms; 0 if another 429 has come since. */
+async function ownPauseEnds(sql: Sql, last: Question | undefined): Promise<number> {
+  if (last?.status !== 429) return 0;
+  const [gate] = await sql.query<{ paused_until: Date | null }>(
+    `SELECT paused_until FROM gate_state
+     WHERE NOT EXISTS (SELECT 1 FROM requests WHERE sent_at > $1 AND status = 429)`,
+    iso(last.sent_at),
+  );
+  return gate?.paused_until?.getTime() ?? 0;
 }
 
 interface Question {

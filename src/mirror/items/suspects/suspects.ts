@@ -97,18 +97,18 @@ export class SuspectReader {
     return new Set(rows.map(({ id }) => id));
   }
 
-  /** What the service's search needs to find a user or a tag that the list shows; null if there is none. */
-  async listedAskBy({ list, inboxId }: ListKey): Promise<string | null> {
+  /** What the service's search needs to find up to three of the users or tags that the list shows. */
+  async listedAskBy({ list, inboxId }: ListKey): Promise<string[]> {
     const { table, scope } = itemSql(list, this.#database.dialect);
     const askBy = SEARCHED_BY[list] ?? 'NULL';
-    const [row] = await this.#database.query<{ ask_by: string }>(
+    const rows = await this.#database.query<{ ask_by: string }>(
       `SELECT ${askBy} AS ask_by FROM ${table}
        WHERE ${scope} AND deleted_at IS NULL AND missing_since IS NULL AND ${askBy} <> ''
          AND id NOT IN (SELECT item_id FROM unlisted WHERE list = '${list}')
-       ORDER BY id LIMIT 1`,
+       ORDER BY id LIMIT 3`,
       inboxId,
     );
-    return row?.ask_by ?? null;
+    return rows.map(({ ask_by: by }) => by);
   }
 
   /**

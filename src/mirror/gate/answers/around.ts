@@ -30,12 +30,10 @@ export function requestsAround(ofThem = 'TRUE'): string {
 
 /** True if another request was served between two failures, minutes after the one or before the other. */
 export function isAnswerBetween(one: RequestAround, next: RequestAround): boolean {
-  const isBetween = (served: Date): boolean => served >= one.sent_at && served <= next.sent_at;
-  const isNear = (served: Date, to: RequestAround): boolean =>
-    Math.abs(served.getTime() - to.sent_at.getTime()) <= NEAR_MS;
-  const [after, before] = [one.after, next.before].map((at) => new Date(at ?? Number.NaN));
-  return [
-    [after, one],
-    [before, next],
-  ].some(([served, to]) => isBetween(served as Date) && isNear(served as Date, to as RequestAround));
+  const [from, until] = [one.sent_at.getTime(), next.sent_at.getTime()];
+  const isProof = (served: string | Date | null, near: number): boolean => {
+    const at = new Date(served ?? Number.NaN).getTime();
+    return at >= from && at <= until && Math.abs(at - near) <= NEAR_MS;
+  };
+  return isProof(one.after, from) || isProof(next.before, until);
 }

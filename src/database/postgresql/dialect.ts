@@ -33,7 +33,8 @@ export const postgresql: Dialect = {
     // parameter.
     const used: string[] = [];
     const value = (number: string): unknown => parameters[Number(number) - 1];
-    // No index serves IS NOT DISTINCT FROM. The value is known here, so a plain condition replaces it.
+    // No index serves IS NOT DISTINCT FROM. The value is known here, so a plain condition replaces it, which
+    // below a NOT is no more true for a NULL of the row.
     const plain = sql.replaceAll(/IS NOT DISTINCT FROM \$(\d+)/g, (_use, number: string) =>
       value(number) === null ? 'IS NULL' : `= $${number}`,
     );

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { HOUR, MINUTE } from '../../../src/core/clock.ts';
 import { iso } from '../../../src/database/instants.ts';
+import { refusedAloneSince } from '../../../src/mirror/gate/answers/refusals.ts';
 import { openMirror } from '../../../src/mirror/mirror.ts';
 import type { TestMirror } from '../../support/mirror.ts';
 import { firstInbox } from '../../support/rows.ts';
@@ -69,6 +70,24 @@ describe('a list that fails', () => {
     const { lists } = await openMirror(mirror.database).failing(mirror.clock.now());
     expect(lists.size).toBe(0);
   });
+});
+
+test('lists of an inbox draw 429s alone if the list of inboxes is served, and not if it is refused too', async () => {
+  for (const refused of [false, true]) {
+    const served = Array.from({ length: 12 }, (_, nth) => ({
+      agoMs: 50 * MINUTE - nth * MINUTE,
+      status: 200,
+    }));
+    const mirror = await ledgerOf([
+      { list: 'users', agoMs: HOUR, status: 429 },
+      ...served,
+      ...(refused ? [{ agoMs: 20 * MINUTE, status: 429 }] : []),
+      { list: 'tags', agoMs: 10 * MINUTE, status: 429 },
+    ]);
+    const sent = { path: '/inboxes/1/conversations', reason: 'manual', list: 'conversations', inbox_id: '1' };
+    const since = await refusedAloneSince(mirror.database, sent, mirror.clock.now());
+    expect(since?.getTime() ?? null).toBe(refused ? null : mirror.clock.now() - HOUR);
+  }
 });
 
 test('pages fail from the first failure after the last one that was served, without 429s', async () => {

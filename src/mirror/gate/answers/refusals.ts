@@ -7,17 +7,17 @@ import { IS_SERVED } from './around.ts';
 /** A path, or a kind of question, that drew this many 429s in a row may have a limit of its own. */
 const LEAST_REFUSALS = 2;
 
-/** So many answers to other requests since the first of them show that the account is not refused. */
+/** The account is not refused if, since the first of them, ten other requests were served. */
 const LEAST_SERVED = 10;
 
 /**
- * If the first 429 is so many ms old, it and three answers will do: the service asked to wait for long, each
- * such pause silences the whole mirror, and lowers the budget for the time after it.
+ * Three served requests, and no second 429, are enough if the first 429 is six hours old. The service then
+ * asked for a long pause, which silences the whole mirror and lowers the budget afterwards.
  */
 const LONG_MS = 6 * HOUR;
 const LEAST_SERVED_AFTER_LONG = 3;
 
-/** The 429s of so many ms count: a service may ask to wait a day after each. */
+/** The 429s of three days count, because a service may ask to wait a day after each. */
 const SINCE_MS = 3 * DAY;
 
 /** After this many 429s in a row, questions rest longer no more: 1, 2, 4, then 8 hours. */
@@ -98,8 +98,8 @@ export async function refusedAloneSince(sql: Sql, sent: SentRequest, now: number
 }
 
 /**
- * What may have a limit of its own: a path, a kind of list, an inbox; and of questions about rows, which have
- * a path each, those of one kind in an inbox, or in all.
+ * The groups of requests that may have a limit of their own. For lists: the path, the inbox, the kind of
+ * list. Each question about a row has another path: its kind in the inbox, and its kind everywhere.
  */
 function kindsOf({ path, reason, list, inbox_id: inboxId }: SentRequest): Condition[] {
   const samePath: Condition = ['path = $2', path];
@@ -109,7 +109,8 @@ function kindsOf({ path, reason, list, inbox_id: inboxId }: SentRequest): Condit
   const ofInbox: Condition =
     reason === 'probe'
       ? [`${isQuestion} AND list = $2 AND inbox_id = $3`, list, inboxId]
-      : [`${isQuestion} AND inbox_id = $2`, inboxId];
+      : // The list of inboxes has none, and is one of the others.
+        [`${isQuestion} AND COALESCE(inbox_id, '') = $2`, inboxId];
   return [samePath, ofInbox, ofKind];
 }
 
@@ -134,9 +135,8 @@ async function aloneSince(sql: Sql, [isOwn, ...values]: Condition, now: number):
   const [others] = await sql.query<{ served: number; refused: number }>(
     `SELECT (SELECT count(*) FROM requests WHERE sent_at > $1 AND NOT (${isOwn}) AND ${IS_SERVED}) AS served,
        (SELECT count(*) FROM requests AS other WHERE sent_at > $1 AND NOT (${isOwn}) AND status = 429
-          AND EXISTS (SELECT 1 FROM requests AS good WHERE good.sent_at > $1 AND good.path = other.path
-            AND good.status < 300 AND good.error IS NULL)) AS refused`,
-    first.sent_at.toISOString(),
+          AND other.path IN (SELECT path FROM requests WHERE sent_at > $1 AND ${IS_SERVED})) AS refused`,
+    iso(first.sent_at),
     ...values,
   );
   const least = isLong ? LEAST_SERVED_AFTER_LONG : LEAST_SERVED;

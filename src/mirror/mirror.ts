@@ -125,7 +125,7 @@ export interface Mirror {
   failing(now: number): Promise<Failing>;
   /** The inboxes whose single pages are not served, by id. */
   failingPages(now: number): Promise<ReadonlyMap<string, FailingPages>>;
-  /** True if questions about single rows of the list have drawn 429s in the last hour. */
+  /** True while questions about single rows of the list rest, because they drew 429s. */
   refusesQuestions(key: ListKey, now: number): Promise<boolean>;
   /** Why a manual request could not leave at `now`, and until when; null if it could. */
   readWait(budget: Pick<Budget, 'perDay'>, now: number): Promise<Wait | null>;

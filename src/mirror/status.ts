@@ -11,6 +11,7 @@ import { readLoopState } from './gate/loop-state.ts';
 import type { Outage } from './gate/outage.ts';
 import { type Inbox, liveInboxes } from './items/inboxes.ts';
 import { IS_SUSPECT } from './items/suspects/suspects.ts';
+import { itemSql } from './items/statements.ts';
 import { countUnlisted } from './items/suspects/unlisted.ts';
 import { type LeaseHolder, readLease } from './lease.ts';
 import type { PassSpec } from './passes/passes.ts';
@@ -155,10 +156,9 @@ async function leftOutByEmpty(
   latest: readonly LatestSweep[],
 ): Promise<number | null> {
   if (openAndComplete(latest).complete?.items !== 0) return null;
-  const inInbox = list === 'inboxes' ? `CAST($1 AS TEXT) IS NULL` : 'inbox_id = $1';
+  const { table, scope } = itemSql(list, database.dialect);
   const [row] = await database.query<{ n: number }>(
-    `SELECT count(*) AS n FROM ${TABLES[list]}
-     WHERE ${inInbox} AND deleted_at IS NULL AND missing_since IS NULL`,
+    `SELECT count(*) AS n FROM ${table} WHERE ${scope} AND deleted_at IS NULL AND missing_since IS NULL`,
     inboxId,
   );
   return row?.n ?? 0;

@@ -38,7 +38,7 @@ export class Backoff {
     this.#waits.delete(name);
   }
 
-  /** What has waited and has not ended. */
+  /** The names that `begin` got and `end` did not, also if their wait is over. */
   names(): string[] {
     return [...this.#waits.keys()];
   }

@@ -54,7 +54,7 @@ export class Cooldowns {
 
   /** True for a list that would not show whether the service is up: it has failed, or one of its kind. */
   isBlamed(key: ListKey): boolean {
-    return this.until(key) > 0 || this.#kinds.hasFailed(key.list);
+    return this.until(key) > 0 || this.#kinds.isBlamed(key.list);
   }
 
   end(key: ListKey): void {

@@ -43,7 +43,7 @@ export class KindRests {
   }
 
   /** True if a list of the kind has failed, and none was answered since. */
-  hasFailed(list: ListName): boolean {
+  isBlamed(list: ListName): boolean {
     return this.#sinceAnswer.has(list);
   }
 
@@ -66,7 +66,7 @@ export class KindRests {
     }
     return ready
       .filter((one) => !this.#isDoubted(one.key.list) || tests.get(one.key.list) === one)
-      .toSorted((a, b) => Number(this.#turnOf(a.key) >= 0) - Number(this.#turnOf(b.key) >= 0));
+      .toSorted((a, b) => Number(this.#hasFailed(a.key)) - Number(this.#hasFailed(b.key)));
   }
 
   #isDoubted(list: ListName): boolean {
@@ -75,6 +75,10 @@ export class KindRests {
 
   #countOf(list: ListName): number {
     return this.#sinceAnswer.get(list)?.size ?? 0;
+  }
+
+  #hasFailed(key: ListKey): boolean {
+    return this.#failed.has(listId(key));
   }
 
   /** -1 for a list that has not failed. */

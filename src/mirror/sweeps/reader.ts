@@ -59,8 +59,8 @@ interface Columns {
 const MOST_COMPLETE = 200;
 
 /**
- * A walk is stuck after tries in several hours of more than a day: neither outages each night nor a failure
- * before and one after a weekend may begin a first copy anew.
+ * A walk is stuck if it was tried in four different hours of more than a day. Outages each night, or one
+ * failure before a weekend and one after it, must not cost a first copy its place.
  */
 const STUCK_MS = DAY;
 const LEAST_HOURS = 4;

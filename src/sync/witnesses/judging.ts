@@ -10,7 +10,7 @@ import { takeTurns } from './waiting.ts';
 /** Up to 20 suspects of a sweep are each asked for. More are a batch, of which a sample is asked for. */
 const MOST_ASKED = 20;
 
-/** So many users or tags of a sweep may be deleted although no search works. */
+/** Up to three users or tags of a sweep are deleted although no search works. */
 const MOST_UNPROVEN = 3;
 
 /** The suspects of one sweep. */
@@ -192,8 +192,11 @@ async function isUnproven(
   due: readonly Suspect[],
   options: Settling,
 ): Promise<boolean> {
-  if (SEARCHED_BY[sweep.list] === null || due.length <= MOST_UNPROVEN) return false;
-  return !(await searchFinds(deps, sweep, options.askedBefore, questionCall(deps, options)));
+  const { list, inboxId } = sweep;
+  if (due.length <= MOST_UNPROVEN || inboxId === null || (list !== 'users' && list !== 'tags')) return false;
+  const call = questionCall(deps, options);
+  const finds = (): Promise<boolean> => searchFinds(deps, { list, inboxId }, options.askedBefore, call);
+  return !(await deps.account.proven(deps.client, call, finds));
 }
 
 /**

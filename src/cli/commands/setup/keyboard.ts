@@ -2,7 +2,7 @@ import type { Writable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import type { Io } from '../../../session/terminal.ts';
 
-/** What a person types, kept until a question takes it. The terminal itself shows none of it. */
+/** Keeps what a person types until a question takes it. The terminal itself shows nothing of it. */
 export interface Keyboard {
   /** True if a whole line waits for a question. */
   hasLine(): boolean;
@@ -14,8 +14,7 @@ export interface Keyboard {
 }
 
 /** Ctrl-C and Ctrl-D. In raw mode the terminal makes no signal of Ctrl-C. */
-// oxlint-disable-next-line no-control-regex
-const STOP = /[\u0003\u0004]/;
+const STOP = ['\u0003', '\u0004'];
 
 /** Up to the end of the first line. */
 const LINE = /^[^\r\n]*(?:\r\n|[\r\n])?/;
@@ -35,7 +34,7 @@ export function openKeyboard(stdin: NonNullable<Io['stdin']>, onStop: () => void
   };
   const take = (chunk: Buffer | string): void => {
     typed += typeof chunk === 'string' ? chunk : decoder.write(chunk);
-    if (STOP.test(typed)) onStop();
+    if (STOP.some((key) => typed.includes(key))) onStop();
     else give();
   };
   stdin.setRawMode?.(true);

@@ -97,7 +97,7 @@ export class SuspectReader {
     return new Set(rows.map(({ id }) => id));
   }
 
-  /** What the service's search needs to find up to three of the users or tags that the list shows. */
+  /** The e-mail addresses or names of up to three users or tags that the list shows, for the search. */
   async listedAskBy({ list, inboxId }: ListKey): Promise<string[]> {
     const { table, scope } = itemSql(list, this.#database.dialect);
     const askBy = SEARCHED_BY[list] ?? 'NULL';

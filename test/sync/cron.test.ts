@@ -65,7 +65,7 @@ describe('lists that draw 429s leave all others their readings', () => {
       fail(cron, isBroken, failure);
       await cron.every(HOUR, 30 * HOUR, async (_run, passed) => {
         // The first runs tell which lists they are.
-        if (passed >= 16 * HOUR)
+        if (passed >= 13 * HOUR)
           expect(Math.max(...(await cron.ages(isBroken)).values())).toBeLessThan(10 * MINUTE);
       });
       cron.service.sandbox.script(undefined);

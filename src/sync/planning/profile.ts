@@ -64,7 +64,7 @@ const LATE = { each: 0.4, most: 1 } as const;
 const LATE_HOURS = 8;
 
 /** The limits of a weight are applied this many times, because each time changes the mean around an hour. */
-const ROUNDS = 4;
+const ROUNDS = 8;
 
 /**
  * The profile for an account: the square root of its activity, divided by the mean of the 24 hours around,

@@ -10,20 +10,13 @@ import { outlineOf } from '../../src/cli/reference/outline.ts';
 import { MINUTE } from '../../src/core/clock.ts';
 import { VIEW_NAMES } from '../../src/database/catalogue.ts';
 import { iso } from '../../src/database/instants.ts';
-import { mirrorFile, newProgram, SECRET, type TestProgram, testProgram } from '../support/program.ts';
+import { mirrorFile, newProgram, SECRET, tamper, testProgram } from '../support/program.ts';
 import { parseLines } from '../support/rows.ts';
 import { renderOnTerminal } from '../support/terminal.ts';
 
 const SMALL = { conversations: [230, 40], usersPerInbox: 3, tagsPerInbox: 4 };
 /** Requests for one page of inboxes, then for users, tags and conversations of two inboxes. */
 const SMALL_REQUESTS = 1 + 2 + 2 + 3 + 1;
-
-/** Edits the mirror directly, to reach a state that would take hours. */
-function tamper(program: TestProgram, sql: string): void {
-  const database = new SqliteDatabase(mirrorFile(program));
-  database.exec(sql);
-  database.close();
-}
 
 test.each([
   ['command', ['\u001B]0;title\u0007sync']],

@@ -1,6 +1,5 @@
-import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { mirrorFile, type TestProgram, testProgram } from '../support/program.ts';
+import { askMirror, tamper, type TestProgram, testProgram } from '../support/program.ts';
 
 interface Check {
   readonly name: string;
@@ -17,16 +16,7 @@ async function withHistory(): Promise<TestProgram> {
 }
 
 function countedDays(program: TestProgram): unknown {
-  const database = new DatabaseSync(mirrorFile(program), { readOnly: true });
-  const counted = database.prepare('SELECT count(*) AS days FROM counted_days').get();
-  database.close();
-  return counted?.['days'];
-}
-
-function tamper(program: TestProgram, sql: string): void {
-  const database = new DatabaseSync(mirrorFile(program));
-  database.exec(sql);
-  database.close();
+  return (askMirror(program, 'SELECT count(*) AS days FROM counted_days') as { days: number }).days;
 }
 
 async function verify(program: TestProgram): Promise<{ exitCode: number; check: Check | undefined }> {

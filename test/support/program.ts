@@ -1,5 +1,6 @@
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { expect, inject, onTestFinished } from 'vitest';
 import { runProgram } from '../../src/cli/program.ts';
 import { MirrorError } from '../../src/core/errors.ts';
@@ -93,4 +94,23 @@ async function execute({ env, folder }: TestProgram, argv: string[], stop: Abort
 /** The path of a test program's mirror. */
 export function mirrorFile({ folder }: TestProgram): string {
   return join(folder, 'mirror.db');
+}
+
+/** Edits a test program's mirror directly, to reach a state that would take hours. */
+export function tamper(program: TestProgram, sql: string): void {
+  withMirror(program, (database) => database.exec(sql));
+}
+
+/** The first row of a query in a test program's mirror. */
+export function askMirror(program: TestProgram, sql: string): unknown {
+  return withMirror(program, (database) => database.prepare(sql).get());
+}
+
+function withMirror<Result>(program: TestProgram, work: (database: DatabaseSync) => Result): Result {
+  const database = new DatabaseSync(mirrorFile(program));
+  try {
+    return work(database);
+  } finally {
+    database.close();
+  }
 }

@@ -349,7 +349,7 @@ test.each<[string, ScriptedOutcome]>([
   expect(status).toBe('pending');
 });
 
-test('a first copy of days, in which a list fails alone each night, goes on where it stopped', async () => {
+test('a first copy of days goes on where it stopped, although one list fails each night', async () => {
   const cron = await Cron.with({ sandbox: { conversations: [1000, 12] }, budget: BUDGET });
   cron.timeoutMs = 15 * SECOND;
   failLatePages(cron, { status: 500 }, () => new Date(cron.clock.now()).getUTCHours() < 8);
@@ -365,7 +365,7 @@ test('a first copy of days, in which a list fails alone each night, goes on wher
   expect(states).not.toContain('abandoned');
 });
 
-test('outages each night begin no sync anew that takes days, so that all lists are read', async () => {
+test('a sync that takes days reads all lists, although the service is down each night', async () => {
   const cron = await filled({ sandbox: { conversations: Array<number>(10).fill(300) } });
   cron.budget = { perSecond: 1, perDay: 150, reserved: 0 };
   cron.clock.advance(DAY);

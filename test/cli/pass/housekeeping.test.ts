@@ -1,6 +1,5 @@
-import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { mirrorFile, type TestProgram, testProgram } from '../../support/program.ts';
+import { askMirror, tamper, type TestProgram, testProgram } from '../../support/program.ts';
 
 /** SQL for noon so many days ago. */
 const noon = (days: number): string => `strftime('%Y-%m-%dT12:00:00.000+00:00', 'now', '-${days} days')`;
@@ -9,17 +8,8 @@ const noon = (days: number): string => `strftime('%Y-%m-%dT12:00:00.000+00:00', 
 async function syncedBefore(days: number): Promise<TestProgram> {
   const program = await testProgram({ inboxes: 1, conversations: 5 });
   await program.run('sync');
-  inMirror(program, `UPDATE requests SET sent_at = ${noon(days)}`);
+  tamper(program, `UPDATE requests SET sent_at = ${noon(days)}`);
   return program;
-}
-
-function inMirror(program: TestProgram, sql: string): unknown {
-  const database = new DatabaseSync(mirrorFile(program));
-  try {
-    return database.prepare(sql).get();
-  } finally {
-    database.close();
-  }
 }
 
 const COUNT_OLD = `SELECT count(*) AS old FROM requests WHERE sent_at < ${noon(2)}`;
@@ -27,21 +17,18 @@ const COUNT_OLD = `SELECT count(*) AS old FROM requests WHERE sent_at < ${noon(2
 test('a sync where no daemon runs deletes the requests that are a day beyond their 30 days', async () => {
   const program = await syncedBefore(32);
   expect(await program.run('sync')).toMatchObject({ exitCode: 0 });
-  expect(inMirror(program, COUNT_OLD)).toEqual({ old: 0 });
+  expect(askMirror(program, COUNT_OLD)).toEqual({ old: 0 });
 });
 
 test('a sync deletes no requests of 29 days', async () => {
   const program = await syncedBefore(29);
   expect(await program.run('sync')).toMatchObject({ exitCode: 0 });
-  expect(inMirror(program, COUNT_OLD)).toEqual({ old: 4 });
+  expect(askMirror(program, COUNT_OLD)).toEqual({ old: 4 });
 });
 
 test('a sync that cannot delete old rows reports what it read, and says so', async () => {
   const program = await syncedBefore(32);
-  inMirror(
-    program,
-    `CREATE TRIGGER full BEFORE DELETE ON requests BEGIN SELECT RAISE(ABORT, 'no space'); END`,
-  );
+  tamper(program, `CREATE TRIGGER full BEFORE DELETE ON requests BEGIN SELECT RAISE(ABORT, 'no space'); END`);
   const { exitCode, stdout, stderr } = await program.run('sync');
   expect(exitCode).toBe(0);
   expect(stdout).toContain('conversations');
@@ -58,5 +45,5 @@ test('a sync that is stopped reports what it read, and has deleted old rows befo
   );
   expect(exitCode).toBe(130);
   expect(stdout).toMatch(/inboxes .* complete/);
-  expect(inMirror(program, COUNT_OLD)).toEqual({ old: 0 });
+  expect(askMirror(program, COUNT_OLD)).toEqual({ old: 0 });
 });

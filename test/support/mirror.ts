@@ -96,6 +96,8 @@ export interface MirrorOptions {
   readonly gate?: Partial<GateOptions>;
   readonly budget?: Partial<Budget>;
   readonly path?: string;
+  /** A mirror that is open already, instead of `path`. */
+  readonly database?: Database;
   readonly pageSize?: number;
   readonly clock?: TestClock;
   readonly storePublicPermalink?: boolean;
@@ -116,7 +118,7 @@ export async function mirrorOf(options: MirrorOptions = {}): Promise<TestMirror>
     url,
     http: plain,
   } = options.service ?? (await listeningService(options.sandbox ?? {}, clock));
-  const opened = await temporaryDatabase(options.path);
+  const opened = options.database ?? (await temporaryDatabase(options.path));
   if (options.durable === false && opened.dialect.provider === 'sqlite')
     await opened.execute('PRAGMA synchronous = OFF');
   const database = heldDatabase(clock, opened);

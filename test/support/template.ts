@@ -15,5 +15,7 @@ export async function freshMirrorFile(provider = PROVIDER): Promise<string> {
 
 /** Like `mirrorOf`, but from the template and without disk syncs. Not for tests of a power cut. */
 export async function quickMirror(options: MirrorOptions = {}): Promise<TestMirror> {
-  return await mirrorOf({ durable: false, ...options, path: options.path ?? (await freshMirrorFile()) });
+  const { database, path } = options;
+  if (database !== undefined) return await mirrorOf({ durable: false, ...options });
+  return await mirrorOf({ durable: false, ...options, path: path ?? (await freshMirrorFile()) });
 }

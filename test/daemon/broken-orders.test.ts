@@ -4,7 +4,7 @@ import { openMirror } from '../../src/mirror/mirror.ts';
 import { daemonHouse, type TestHouse } from '../support/daemon.ts';
 import { nthInbox } from '../support/rows.ts';
 
-const SMALL = { sandbox: { conversations: [125, 60, 20] }, limits: { pageSize: 20 }, pollMs: 20_000 };
+const SMALL = { sandbox: { conversations: [125, 60, 20] }, limits: { pageSize: 20 }, pollMs: 60_000 };
 
 type Answer = ReturnType<Parameters<TestHouse['sandbox']['script']>[0] & {}>;
 

@@ -5,6 +5,7 @@ import { type Mirror, openMirror } from '../mirror/mirror.ts';
 import { type Client, createClient } from '../service/client.ts';
 import type { GateEvent, RequestEnd } from '../service/gate/events.ts';
 import { createGate } from '../service/gate/gate.ts';
+import { BUDGET_PATIENCE_MS } from '../service/gate/reservoir.ts';
 import { createHttp } from '../service/http.ts';
 import { sqliteFile } from '../query/open.ts';
 import { isReadable } from '../query/sqlite/readable.ts';
@@ -224,6 +225,8 @@ async function openClient(
     clock,
     budget: config.budget,
     access,
+    // The daemon plans its requests over the day; a command has come too early.
+    ...(unattended ? {} : { budgetPatienceMs: BUDGET_PATIENCE_MS }),
     onGranted: (request) => keyUse.granted(request),
     onEvent: (event) => {
       logGateEvent(log, event, unattended ? 'debug' : 'warn');

@@ -12,11 +12,17 @@ const MOST_FAILURES = 4;
 export class Kinds {
   readonly #read = new Set<ListName>();
   readonly #failures = new Map<ListName, number>();
-  readonly #doubted = new Set<ListName>();
+  /** By kind: it is given up after this many failures. */
+  readonly #most = new Map<ListName, number>();
 
-  /** Gives up the kind after its first failure, because it failed in an earlier run too. */
-  doubt(list: ListName): void {
-    this.#doubted.add(list);
+  /**
+   * Gives up the kind after its first failure, because it failed in an earlier run too.
+   * @param hasFailed the list to be read next has failed itself. Otherwise it is tried, whatever others did:
+   *   a broken list must not keep the healthy ones of its kind from being read
+   */
+  doubt(list: ListName, hasFailed: boolean): void {
+    if (!hasFailed) this.#most.set(list, this.#failuresOf(list) + 1);
+    else if (!this.#most.has(list)) this.#most.set(list, 1);
   }
 
   noteRead(list: ListName): void {
@@ -35,7 +41,7 @@ export class Kinds {
   /** @throws MirrorError `ANSWER_FAILED` if the pass has given up the kind */
   throwIfGivenUp(list: ListName): void {
     const failures = this.#failuresOf(list);
-    const most = this.#doubted.has(list) ? 1 : MOST_FAILURES;
+    const most = this.#most.get(list) ?? MOST_FAILURES;
     if (this.#read.has(list) || failures < most) return;
     throw new MirrorError(
       'ANSWER_FAILED',

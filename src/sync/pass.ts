@@ -175,7 +175,7 @@ class PassRun {
   /** Sweeps lists of a kind one by one, until a request has shown whether the kind can be read again. */
   async #sweepDoubtful(keys: readonly ListKey[]): Promise<void> {
     for (const [at, key] of keys.entries()) {
-      this.#kinds.doubt(key.list);
+      this.#kinds.doubt(key.list, this.#past.hasFailed(key));
       await this.#sweepEach([key]);
       if (this.#kinds.wasTried(key.list)) return await this.#sweepEach(keys.slice(at + 1));
     }

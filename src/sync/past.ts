@@ -47,26 +47,31 @@ export class PastSweeps {
    */
   split(keys: readonly ListKey[]): { promising: ListKey[]; doubtful: ListKey[][] } {
     const failed = keys
-      .filter((key) => this.#hasFailed(key))
+      .filter((key) => this.hasFailed(key))
       .toSorted((a, b) => this.#triedAt(a) - this.#triedAt(b));
     const ofSeveral = failed.filter((key) => !this.#isCutOff(key) && !this.#isBroken(key));
     const kinds = new Set(ofSeveral.map(({ list }) => list));
     const stopping = new Set(failed.filter((key) => this.#stoppedThePass(key)).map(({ list }) => list));
     const rankOf = (key: ListKey): (typeof RANKS)[number] => {
       if (this.endsRuns(key)) return 'ended a run';
-      if (this.#hasFailed(key)) return 'failed';
+      if (this.hasFailed(key)) return 'failed';
       if (!stopping.has(key.list)) return 'not failed, but others of its kind';
       return this.#failing.kinds.get(key.list)?.alone === true
         ? 'not failed, but one of its kind ended a run, and none is answered'
         : 'not failed, but one of its kind ended a run';
     };
-    const kin = keys.filter((key) => kinds.has(key.list) && !this.#hasFailed(key));
+    const kin = keys.filter((key) => kinds.has(key.list) && !this.hasFailed(key));
     const ranked = Map.groupBy([...kin, ...failed], rankOf);
     const groups = RANKS.flatMap((rank) => [
       ...Map.groupBy(ranked.get(rank) ?? [], ({ list }) => list).values(),
     ]);
     const ids = new Set([...kin, ...failed].map(listId));
     return { promising: keys.filter((key) => !ids.has(listId(key))), doubtful: groups };
+  }
+
+  /** True if the list failed last time, or if the last run ended at it. */
+  hasFailed(key: ListKey): boolean {
+    return this.#hasFailedAlone(key) || this.endsRuns(key) || this.#isBroken(key);
   }
 
   /** True if the last run ended at the list, by an error of its own or from outside (`#isCutOff`). */
@@ -121,7 +126,7 @@ export class PastSweeps {
     if (budget === undefined || budget.isUsedUp === true || !this.#isBroken(key)) return;
     const failed = await mirror.sweeps.failedWalks(key, this.#latest.get(listId(key)) ?? []);
     if (failed === null || failed.lastCode === null || failed.lastCost <= CHEAP) return;
-    const resumeAt = new Date(failed.lastAt.getTime() + restByCost(failed.lastCost, budget));
+    const resumeAt = new Date(failed.lastAt.getTime() + restByCost(failed, budget));
     const wait = resumeAt.getTime() - clock.now();
     if (wait <= 0) return;
     throw new MirrorError(
@@ -131,11 +136,6 @@ export class PastSweeps {
         `\`${resyncCommand(key)}\` reads it now.`,
       { resumeAt },
     );
-  }
-
-  /** True if the list failed last time, or if the last run ended at it. */
-  #hasFailed(key: ListKey): boolean {
-    return this.#hasFailedAlone(key) || this.endsRuns(key) || this.#isBroken(key);
   }
 
   /** True if the gate said so: it had other answers meanwhile. */

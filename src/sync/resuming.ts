@@ -108,7 +108,7 @@ export function isUnfinished(
 
 /**
  * True for a sync that has ended and that an earlier run began so long ago that the lists of that run are due
- * again, if the budget is enough for all lists.
+ * again, if the budget is enough for all lists, or never is.
  */
 export async function isOutdated(
   { mirror, clock, budget }: PassDeps,
@@ -126,6 +126,7 @@ export async function isOutdated(
     cost += last?.pages ?? 1;
     isOld ||= last !== null && now - last.finishedAt.getTime() >= OUTDATED_MS;
   }
-  if (!isOld) return false;
-  return (await mirror.ledger.budgetLeft(budget.perDay, now)).left > cost;
+  // No day is enough for all lists: each run reads as much as it can.
+  if (cost > budget.perDay) return true;
+  return isOld && (await mirror.ledger.budgetLeft(budget.perDay, now)).left > cost;
 }

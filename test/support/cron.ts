@@ -1,10 +1,12 @@
-import { MINUTE, SECOND } from '../../src/core/clock.ts';
+import { SECOND } from '../../src/core/clock.ts';
+import { PATIENCE_MS } from '../../src/core/gate-state.ts';
 import { MirrorError } from '../../src/core/errors.ts';
 import { keysByInbox, listId, type ListKey } from '../../src/core/lists.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { PassSpec } from '../../src/mirror/passes/passes.ts';
 import { NoAnswer } from '../../src/service/http.ts';
 import { listPath } from '../../src/service/paths.ts';
+import { BUDGET_PATIENCE_MS } from '../../src/service/gate/reservoir.ts';
 import type { PassReport } from '../../src/sync/pass.ts';
 import { TestClock } from './clock.ts';
 import {
@@ -73,7 +75,7 @@ export class Cron {
       database: this.#database,
       clock,
       service,
-      gate: { patienceMs: 2 * MINUTE },
+      gate: { patienceMs: PATIENCE_MS, budgetPatienceMs: BUDGET_PATIENCE_MS },
       pageSize,
       budget,
       wrapHttp: (http) => ({

@@ -117,6 +117,21 @@ test('a sync that takes days ends when it has read all lists', async () => {
   expect(ended).toContain(true);
 });
 
+test('a daily sync of more than a day reads on each day, and begins anew with what a day has left', async () => {
+  const cron = await Cron.with({
+    budget: { perSecond: 1, perDay: 200, reserved: 0 },
+    sandbox: { conversations: [1600, 1600, 1600] },
+  });
+  const begun = cron.clock.now();
+  const requests = [];
+  for (let day = 0; day < 6; day += 1) {
+    // The start of a process takes a moment, and not the same one each day.
+    cron.clock.advance(begun + day * DAY + ((day * 7) % 3) * 400 - cron.clock.now());
+    requests.push((await cron.sync()).requests);
+  }
+  for (const count of requests) expect(count).toBeGreaterThan(190);
+});
+
 test('a list whose 429s ask to wait a day silences the others for one day only', async () => {
   const cron = await filled({ sandbox: THREE_INBOXES });
   const isBroken = (path: string): boolean => path === `/inboxes/${cron.ids[0]}/users`;
@@ -163,7 +178,7 @@ test.each<[string, (path: string, ids: string[]) => boolean]>([
 test('a resync that took days reads only the list that failed, if it is repeated within 20 hours', async () => {
   const cron = await filled({
     sandbox: { conversations: [100, 100, 100] },
-    budget: { ...BUDGET, perDay: 22, reserved: 0 },
+    budget: { ...BUDGET, perDay: 24, reserved: 0 },
   });
   cron.clock.advance(2 * DAY);
   await cron.sync();
@@ -313,6 +328,51 @@ test.each([404, 400, 403])(
     expect(said).toContain(`\`inbox-mirror resync conversations --inbox ${cron.ids[0]}\` reads it now.`);
   },
 );
+
+test.each<[string, number, ScriptedOutcome]>([
+  ['resets, each hour', HOUR, 'reset'],
+  ['503s, each day', DAY, { status: 503 }],
+  ['429s, each hour', HOUR, REFUSED],
+])(
+  'beside a list that fails for days, all others of its kind are read after a run that ended with %s',
+  async (_, every, outcome) => {
+    const cron = await filled({ sandbox: { conversations: Array<number>(4).fill(12) } });
+    const isBroken = (path: string): boolean => path === `/inboxes/${cron.ids[2]}/users`;
+    let isDown: boolean | null = null;
+    cron.service.sandbox.script(({ path }) => {
+      if (isBroken(plain(path))) return { status: 500 };
+      if (isDown === false && path.includes('/users?')) isDown = true;
+      return isDown === true ? outcome : undefined;
+    });
+    await cron.every(every, 3 * every);
+    isDown = false;
+    await cron.every(every, every);
+    expect(isDown, 'the run has met the trouble').toBe(true);
+    isDown = null;
+    await cron.every(every, 6 * every);
+    expect(Math.max(...(await cron.ages(isBroken)).values())).toBeLessThan(3 * every);
+  },
+);
+
+test('a walk of a large list that failed once is repeated by the next daily sync', async () => {
+  const cron = await filled({
+    sandbox: { conversations: [1500, 12] },
+    budget: { ...BUDGET, perDay: 500, reserved: 0 },
+  });
+  cron.clock.advance(DAY);
+  let pages = 0;
+  cron.service.sandbox.script(({ path }) => {
+    if (plain(path) !== `/inboxes/${cron.ids[0]}/conversations`) return undefined;
+    pages += 1;
+    return pages > 140 ? { status: 404 } : undefined;
+  });
+  await cron.sync();
+  expect(pages).toBeGreaterThan(140);
+  cron.service.sandbox.script(undefined);
+  cron.clock.advance(DAY - 5 * MINUTE);
+  await cron.sync();
+  expect(Math.max(...(await cron.ages()).values())).toBeLessThan(HOUR);
+});
 
 /** Lets the pages of the first inbox's conversations after the fifth fail, for as long as `isDown` says so. */
 function failLatePages({ service, ids }: Cron, failure: ScriptedOutcome, isDown = (): boolean => true): void {

@@ -70,6 +70,7 @@ function barDisplay(output: Output, { pace, log, names, timezone, now }: Display
     gateEvent(event) {
       if (event.kind === 'paused') bars.note(`No request is sent now: ${event.cause}.`, event.until);
       else if (event.kind === 'slowed') bars.note(SLOWED, event.until);
+      else if (event.kind === 'spent') bars.note(SPENT, event.until);
       else if (event.kind === 'retry') {
         const { key, waitMs, cause } = event;
         const inbox = key?.inboxId == null ? null : names.of(key.inboxId);
@@ -96,6 +97,8 @@ function barDisplay(output: Output, { pace, log, names, timezone, now }: Display
 }
 
 const SLOWED = 'Requests leave more slowly after answers 429; each good answer shortens the gap.';
+const SPENT =
+  "The day's budget is spent; the next request leaves when one of yesterday's leaves the 24 hours.";
 
 /** The bars in colour: what is read, and what is left or unknown. */
 function inColour(output: Output, text: string): string {

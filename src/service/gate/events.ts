@@ -5,6 +5,8 @@ export type GateEvent =
   | { readonly kind: 'paused' | 'breaker'; readonly cause: string; readonly until: Date }
   /** The next request leaves later, because 429s have lengthened the gap between requests. */
   | { readonly kind: 'slowed'; readonly until: Date }
+  /** The day's budget is spent until then, and a request waits for it. */
+  | { readonly kind: 'spent'; readonly until: Date }
   /** The service's day was full when this mirror had sent `sent` requests, fewer than its budget. */
   | { readonly kind: 'day-full'; readonly cause: string; readonly sent: number }
   | { readonly kind: 'opened' }

@@ -72,6 +72,7 @@ class LedgerGate implements Gate {
       ...options,
       onPaused: (cause, until) => this.#reportPause({ kind: 'paused', cause, until }),
       onSlowed: (until) => onEvent?.({ kind: 'slowed', until: new Date(until) }),
+      onSpent: (until) => onEvent?.({ kind: 'spent', until: new Date(until) }),
     });
     this.#random = options.random ?? Math.random;
   }
@@ -83,17 +84,22 @@ class LedgerGate implements Gate {
   async request<Result>(call: Call, exchange: Exchange<Result>): Promise<CallOutcome<Result>> {
     const { clock } = this.#options;
     let failedSince = Number.POSITIVE_INFINITY;
+    let last: Failure | null = null;
     for (let attempts = 1; ; attempts += 1) {
       const queuedAt = clock.monotonic();
-      const { slot, sent } = await this.#turnstile.enter(call, (granted) =>
+      const entered = this.#turnstile.enter(call, (granted) =>
         this.#sendIn(granted, granted.start - queuedAt, exchange),
       );
+      const { slot, sent } = await entered.catch((error: unknown) => {
+        throw this.#unsent(call, last, attempts - 1, error);
+      });
       const ended = await sent;
       const request = { requestId: slot.id, attempts };
       if (ended.kind === 'good')
         return { ...request, answer: ended.answer, ok: true, result: ended.reading.result };
       if (ended.kind === 'refused') return { ...request, answer: ended.answer, ok: false };
       throwIfHopeless(ended);
+      last = ended;
       failedSince = Math.min(failedSince, clock.monotonic());
       await this.#waitForRetry(call, ended, { ...request, failedSince, elsewhere: exchange.elsewhere });
     }
@@ -125,6 +131,13 @@ class LedgerGate implements Gate {
     const key = list === null ? null : { list, inboxId };
     onEvent?.({ kind: 'retry', key, cause, waitMs, failure: attempts });
     await clock.sleep(waitMs, signal);
+  }
+
+  /** If the budget ended before a retry, the call has failed: else its caller would repeat it for ever. */
+  #unsent({ entry }: Call, last: Failure | null, tries: number, error: unknown): unknown {
+    if (last === null || last.kind === 'throttled' || !isMirrorError(error, 'BUDGET_SPENT')) return error;
+    const failure = { tries, cause: last.cause, throttled: false, everything: null, resumeAt: undefined };
+    return gaveUp(entry, { ...failure, now: this.#options.clock.now() });
   }
 
   /**

@@ -1,16 +1,7 @@
 import type Bottleneck from 'bottleneck';
 import { unlessAborted } from '../../core/abortable.ts';
-import { type Budget, IN_FLIGHT, scheduledCap } from '../../core/budget.ts';
-import {
-  type Clock,
-  FOLLOW_CLOCK_MS,
-  HOUR,
-  type LedgerTime,
-  MINUTE,
-  SECOND,
-  wasSet,
-} from '../../core/clock.ts';
-import type { MirrorError } from '../../core/errors.ts';
+import { IN_FLIGHT, scheduledCap } from '../../core/budget.ts';
+import { FOLLOW_CLOCK_MS, type LedgerTime, MINUTE, SECOND, wasSet } from '../../core/clock.ts';
 import { judgePause, REFUSAL_CAUSE } from '../../core/gate-state.ts';
 import {
   type Confirmation,
@@ -20,8 +11,9 @@ import {
   SCHEDULED_REASONS,
 } from '../../core/ledger.ts';
 import { type Access, accessId } from '../../core/secrets.ts';
-import { budgetSpent, gatePaused, grantedTooLate, keyRefused } from './errors.ts';
+import { gatePaused, grantedTooLate, keyRefused } from './errors.ts';
 import { bottleneckOn } from './limiter.ts';
+import { Reservoir, type ReservoirOptions } from './reservoir.ts';
 import { latestStartMs, OwnRequests, unansweredMs } from './spacing.ts';
 import { Throttle } from './throttle.ts';
 
@@ -31,22 +23,14 @@ const PRIORITY = { manual: 1, resync: 1, probe: 4, schedule: 7, page: 7 } as con
 /** A waiting call polls the ledger at least once a minute: a person may open the gate or set the clock. */
 const LEDGER_POLL_MS = MINUTE;
 
-/**
- * While the reservoir lasts, the ledger fills it again when a request has left the window, but no sooner and
- * no later than this many ms after the last filling.
- */
-const FILL_MS = { least: 10 * MINUTE, most: HOUR };
-
 /** A wait for a lengthened gap is reported if it takes this many ms. */
 const WORTH_WORDS_MS = 3 * SECOND;
 
 /** A call stops at its third slot in a row that comes too late. */
 const MOST_LATE = 3;
 
-export interface TurnstileOptions {
+export interface TurnstileOptions extends ReservoirOptions {
   readonly ledger: Ledger;
-  readonly clock: Clock;
-  readonly budget: Pick<Budget, 'perSecond' | 'perDay' | 'reserved' | 'lowered' | 'isUsedUp'>;
   /** The key and the address in use: a refusal holds for both together. */
   readonly access: () => Access;
   /**
@@ -100,8 +84,7 @@ export class Turnstile {
   /** The slowdown that the ledger named last, and when this process's last request left (monotonic ms). */
   #slowdown = 1;
   #lastStart = Number.NEGATIVE_INFINITY;
-  /** The reservoir is filled again at this time (monotonic ms), or when it is empty. */
-  #fillAt = 0;
+  readonly #reservoir: Reservoir;
 
   constructor(options: TurnstileOptions) {
     this.#options = options;
@@ -109,6 +92,7 @@ export class Turnstile {
     const Limiter = bottleneckOn(options.clock);
     this.#queue = new Limiter({ maxConcurrent: 1 });
     this.#throttle = new Throttle({ clock: options.clock, Limiter, gapMs: this.#gapMs, inFlight: IN_FLIGHT });
+    this.#reservoir = new Reservoir(options, this.#throttle);
   }
 
   /**
@@ -179,7 +163,7 @@ export class Turnstile {
     const confirmation = await this.#options.ledger.confirmClock(requestId, await this.ledgerNow());
     this.#isDoubted = confirmation?.confirmedMs === null;
     // Requests may have left the window.
-    this.#fillAt = 0;
+    this.#reservoir.expire();
     return confirmation;
   }
 
@@ -216,7 +200,7 @@ export class Turnstile {
       // Read again before the grant: another mirror of the key can lower the budget while the request waits.
       const readCap = (): number =>
         budget.isUsedUp ? 0 : isScheduled(request) ? scheduledCap(budget) : budget.perDay;
-      await this.#throwIfSpent(readCap());
+      await this.#waitForBudget(readCap(), signal);
       const launch = await this.#throttle.launched(signal);
       const heldMs = this.#lastStart + this.#gapMs * this.#slowdown - clock.monotonic();
       if (this.#slowdown > 1 && heldMs > 0) {
@@ -239,7 +223,7 @@ export class Turnstile {
         if (!isOld()) this.#options.onGranted?.({ id: grant.id, sentAt: now });
         if (isOld()) {
           // Another process may send now. With slots that are kept, a slow database spends the budget unsent.
-          this.#fillAt = 0;
+          this.#reservoir.expire();
           await ledger.withdraw(grant.id);
           late += 1;
           if (late === MOST_LATE) throw grantedTooLate(ageMs());
@@ -252,8 +236,9 @@ export class Turnstile {
         return { slot: { id: grant.id, isTrial: grant.isTrial, access, start, recordedAt }, end };
       }
       if (grant.because === 'budget') {
-        this.#fillAt = 0;
-        throw this.#budgetSpent(cap, grant.waitMs, now);
+        this.#reservoir.expire();
+        await this.#reservoir.waitOrThrow(cap, grant.waitMs, now, signal);
+        continue;
       }
       if (grant.because === 'clock') {
         this.#followed = null;
@@ -265,32 +250,19 @@ export class Turnstile {
     }
   }
 
-  /**
-   * Fills the throttle's reservoir from the ledger at the first request, when it is empty, and when requests
-   * have left the window. Work whose `cap` is less than the day's budget leaves the reserve in it.
-   * @throws MirrorError `BUDGET_SPENT`, or the error of a refused key or a long pause
-   */
-  async #throwIfSpent(cap: number): Promise<void> {
-    const { ledger, clock, budget } = this.#options;
-    const reserve = budget.perDay - cap;
-    const inReservoir = await this.#throttle.remaining();
-    if (inReservoir !== null && inReservoir > reserve && clock.monotonic() < this.#fillAt) return;
-    // Another process may have followed a clock that was set for a moment.
-    this.#followed = null;
-    const now = await this.ledgerNow();
-    const { left, freesInMs } = await ledger.budgetLeft(cap, now);
-    this.#throttle.fill(left + reserve);
-    this.#fillAt = clock.monotonic() + Math.min(Math.max(freesInMs, FILL_MS.least), FILL_MS.most);
-    if (left > 0) return;
-    await this.throwIfShut();
-    throw this.#budgetSpent(cap, freesInMs, now);
-  }
-
-  #budgetSpent(cap: number, waitMs: number, now: number): MirrorError {
-    const { budget } = this.#options;
-    // Whatever has lowered the budget can end before a request of this mirror leaves the window.
-    const resumeInMs = budget.lowered == null ? waitMs : Math.min(waitMs, HOUR);
-    return budgetSpent(cap, budget, new Date(now + resumeInMs), now);
+  /** @throws MirrorError `BUDGET_SPENT`, or the error of a refused key or a long pause */
+  async #waitForBudget(cap: number, signal?: AbortSignal): Promise<void> {
+    const readNow = async (): Promise<number> => {
+      // Another process may have followed a clock that was set for a moment.
+      this.#followed = null;
+      return await this.ledgerNow();
+    };
+    for (;;) {
+      const waitMs = await this.#reservoir.spentForMs(cap, readNow);
+      if (waitMs === null) return;
+      await this.throwIfShut();
+      await this.#reservoir.waitOrThrow(cap, waitMs, await this.ledgerNow(), signal);
+    }
   }
 
   #keepOthersAway({ id, start }: Slot, at: number): void {

@@ -2,7 +2,7 @@ import { listId } from '../../core/lists.ts';
 import type { GateEvent } from '../../service/gate/events.ts';
 import type { Log } from '../log.ts';
 
-/** Logs the events that make the gate wait, close or open. @param retries the level of a retry */
+/** Logs the events that make the gate wait, close or open. @param retries the level of retries and short waits */
 export function logGateEvent(log: Log, event: GateEvent, retries: 'debug' | 'warn'): void {
   if (event.kind === 'retry')
     log[retries](
@@ -21,6 +21,8 @@ export function logGateEvent(log: Log, event: GateEvent, retries: 'debug' | 'war
     );
   else if (event.kind === 'slowed')
     log.debug({ until: event.until }, 'after 429s the next request leaves later');
+  else if (event.kind === 'spent')
+    log[retries]({ until: event.until }, "the day's budget is spent; waiting until a request is free again");
   else if (event.kind === 'opened') log.info('the service answers again; the pause is over');
   else if (event.kind === 'key-refused') log.error({ cause: event.cause }, 'the service refused the API key');
   else if (event.kind === 'clock')

@@ -103,6 +103,9 @@ const SHARE = 1 / 4;
 /** No list rests longer than this many ms. */
 const LONGEST_MS = 7 * DAY;
 
+/** After one failed walk no list rests longer than this: its cause may be over at the next daily `sync`. */
+const LONGEST_FIRST_MS = 20 * HOUR;
+
 /**
  * Until when a list rests because its newest walk failed (docs/decisions/0002), or because the service asked
  * to wait with it (0004); null if it does not rest. A list of conversations that was never complete, or that
@@ -123,17 +126,17 @@ export function restsUntil(
   return new Date(failed.lastAt.getTime() + restOf(failed, budget, doubles));
 }
 
-function restOf(
-  { walks, lastCost, lastCode }: FailedWalks,
-  budget: Pick<Budget, 'perDay' | 'reserved'>,
-  doubles: boolean,
-): number {
-  if (lastCode === 'LIST_FORBIDDEN') return FORBIDDEN_REST_MS;
-  const doubled = doubles ? Math.min(FIRST_REST_MS * 2 ** (walks - 1), LONGEST_DOUBLED_MS) : 0;
-  return Math.max(restByCost(lastCost, budget), doubled);
+function restOf(failed: FailedWalks, budget: Pick<Budget, 'perDay' | 'reserved'>, doubles: boolean): number {
+  if (failed.lastCode === 'LIST_FORBIDDEN') return FORBIDDEN_REST_MS;
+  const doubled = doubles ? Math.min(FIRST_REST_MS * 2 ** (failed.walks - 1), LONGEST_DOUBLED_MS) : 0;
+  return Math.max(restByCost(failed, budget), doubled);
 }
 
-/** Milliseconds after a failed walk of so many requests, so that such walks take a quarter of the days. */
-export function restByCost(requests: number, budget: Pick<Budget, 'perDay' | 'reserved'>): number {
-  return Math.min((DAY * requests) / (SHARE * Math.max(1, scheduledCap(budget))), LONGEST_MS);
+/** Milliseconds after the last failed walk, so that such walks take a quarter of the days. */
+export function restByCost(
+  { walks, lastCost }: Pick<FailedWalks, 'walks' | 'lastCost'>,
+  budget: Pick<Budget, 'perDay' | 'reserved'>,
+): number {
+  const longest = walks === 1 ? LONGEST_FIRST_MS : LONGEST_MS;
+  return Math.min((DAY * lastCost) / (SHARE * Math.max(1, scheduledCap(budget))), longest);
 }

@@ -116,8 +116,26 @@ test('failed requests and their retries count against the budget', async () => {
   sandbox.script(() => ({ status: 500 }));
   const { ask } = await start(await freshMirrorFile(), { budget: { perDay: 3 } });
 
+  await expect(ask()).rejects.toMatchObject({
+    code: 'ANSWER_FAILED',
+    message: expect.stringMatching(/failed 3 times, the last time: .*500.*none could be sent/),
+  });
   await refusalOf(ask());
   expect(sandbox.arrivals).toHaveLength(3);
+});
+
+test('a command waits some minutes for its next request to be free, and a daemon does not', async () => {
+  const { start, clock, sandbox } = benchOf({ perDay: 0 });
+  const path = await freshMirrorFile();
+  const budget = { ...FAST, perDay: 3 };
+  const daemon = await start(path, { budget });
+  await times(3, () => daemon.ask());
+  await clock.sleep(DAY - MINUTE);
+  const command = await start(path, { budget, budgetPatienceMs: 5 * MINUTE });
+  await refusalOf(daemon.ask());
+  await times(3, () => command.ask());
+  expect(sandbox.arrivals).toHaveLength(6);
+  expect((await refusalOf(command.ask())).resumeAt.getTime()).toBeGreaterThan(clock.now() + 23 * HOUR);
 });
 
 test.runIf(ON_SQLITE)('the ledger has each request before the service and its status after it', async () => {

@@ -1,0 +1,93 @@
+import type { Budget } from '../../core/budget.ts';
+import { type Clock, HOUR, MINUTE, SECOND } from '../../core/clock.ts';
+import type { MirrorError } from '../../core/errors.ts';
+import type { Ledger } from '../../core/ledger.ts';
+import { budgetSpent } from './errors.ts';
+import type { Throttle } from './throttle.ts';
+
+/**
+ * While the reservoir lasts, the ledger fills it again when a request has left the window, but no sooner and
+ * no later than this many ms after the last filling.
+ */
+const FILL_MS = { least: 10 * MINUTE, most: HOUR };
+
+/**
+ * The patience of a command. One that comes each day at the same time comes half a minute too early, and half
+ * a minute more on each further day.
+ */
+export const BUDGET_PATIENCE_MS = 5 * MINUTE;
+
+/** Waits up to this many ms cost no patience: yesterday's requests leave the window at the pace of a sync. */
+const SHORT_WAIT_MS = 5 * SECOND;
+
+/** A wait is reported if it takes this many ms. */
+const WORTH_WORDS_MS = 3 * SECOND;
+
+export interface ReservoirOptions {
+  readonly ledger: Pick<Ledger, 'budgetLeft'>;
+  readonly clock: Clock;
+  readonly budget: Pick<Budget, 'perSecond' | 'perDay' | 'reserved' | 'lowered' | 'isUsedUp'>;
+  /** Requests wait so many ms in all for others to leave the window. Default: 0. */
+  readonly budgetPatienceMs?: number;
+  /** Called when a request waits until then (epoch ms) for another one to leave the window. */
+  readonly onSpent?: (until: number) => void;
+}
+
+/** What is left of the day's budget, as the ledger said last, in the throttle's reservoir. */
+export class Reservoir {
+  readonly #options: ReservoirOptions;
+  readonly #throttle: Throttle;
+  /** The reservoir is filled again at this time (monotonic ms), or when it is empty. */
+  #fillAt = 0;
+  #waitedMs = 0;
+
+  constructor(options: ReservoirOptions, throttle: Throttle) {
+    this.#options = options;
+    this.#throttle = throttle;
+  }
+
+  /** Lets the ledger fill the reservoir before the next request: the ledger has changed. */
+  expire(): void {
+    this.#fillAt = 0;
+  }
+
+  /**
+   * Fills the reservoir from the ledger at the first request, when it is empty, and when requests have left
+   * the window. Work whose `cap` is less than the day's budget leaves the reserve in it.
+   * @param readNow reads the ledger's time, epoch ms
+   * @returns in how many ms a request may leave; null if one may leave now
+   */
+  async spentForMs(cap: number, readNow: () => Promise<number>): Promise<number | null> {
+    const { ledger, clock, budget } = this.#options;
+    const reserve = budget.perDay - cap;
+    const inReservoir = await this.#throttle.remaining();
+    if (inReservoir !== null && inReservoir > reserve && clock.monotonic() < this.#fillAt) return null;
+    const { left, freesInMs } = await ledger.budgetLeft(cap, await readNow());
+    this.#throttle.fill(left + reserve);
+    this.#fillAt = clock.monotonic() + Math.min(Math.max(freesInMs, FILL_MS.least), FILL_MS.most);
+    return left > 0 ? null : freesInMs;
+  }
+
+  /**
+   * Waits until a request has left the window, if the patience lasts for so long.
+   * @param waitMs until then; `now`: epoch ms
+   * @throws MirrorError `BUDGET_SPENT`, or the signal's reason
+   */
+  async waitOrThrow(cap: number, waitMs: number, now: number, signal?: AbortSignal): Promise<void> {
+    const { clock, budget, budgetPatienceMs = 0, onSpent } = this.#options;
+    const isLowered = budget.lowered != null || budget.isUsedUp === true;
+    const waitedMs = this.#waitedMs + (waitMs > SHORT_WAIT_MS ? waitMs : 0);
+    if (isLowered || budgetPatienceMs === 0 || waitedMs > budgetPatienceMs)
+      throw this.#budgetSpent(cap, waitMs, now);
+    this.#waitedMs = waitedMs;
+    if (waitMs >= WORTH_WORDS_MS) onSpent?.(now + waitMs);
+    await clock.sleep(waitMs, signal);
+  }
+
+  #budgetSpent(cap: number, waitMs: number, now: number): MirrorError {
+    const { budget } = this.#options;
+    // Whatever has lowered the budget can end before a request of this mirror leaves the window.
+    const resumeInMs = budget.lowered == null ? waitMs : Math.min(waitMs, HOUR);
+    return budgetSpent(cap, budget, new Date(now + resumeInMs), now);
+  }
+}

@@ -2,7 +2,10 @@ import { listId } from '../../core/lists.ts';
 import type { GateEvent } from '../../service/gate/events.ts';
 import type { Log } from '../log.ts';
 
-/** Logs the events that make the gate wait, close or open. @param retries the level of retries and short waits */
+/**
+ * Logs the events that make the gate wait, close or open.
+ * @param retries the level of retries, and of waits for the budget
+ */
 export function logGateEvent(log: Log, event: GateEvent, retries: 'debug' | 'warn'): void {
   if (event.kind === 'retry')
     log[retries](

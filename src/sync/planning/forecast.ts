@@ -35,11 +35,13 @@ export async function forecastResync(
     const last = await mirror.sweeps.lastComplete(key);
     costs.push({ key, requests: pagesFor(last?.items ?? 0, budget), known: last !== null });
   }
+  // The resync may find inboxes, each with further lists.
+  const isUnknown = inboxes.length === 0 && scope.lists.some((list) => list !== 'inboxes');
   const requests = costs.reduce((sum, cost) => sum + cost.requests, 0);
   return {
     lists: costs,
     requests,
-    complete: costs.length > 0 && inboxes.length > 0 && costs.every(({ known }) => known),
+    complete: costs.length > 0 && !isUnknown && costs.every(({ known }) => known),
     sentInWindow: window.sent,
     perDay: budget.perDay,
     lastsMs: durationOf(requests, budget, window),

@@ -20,8 +20,11 @@ export const BUDGET_PATIENCE_MS = 5 * MINUTE;
 /** Waits up to this many ms cost no patience: yesterday's requests leave the window at the pace of a sync. */
 const SHORT_WAIT_MS = 5 * SECOND;
 
-/** A wait is reported if it takes this many ms. */
+/** A wait is reported if it takes this many ms longer than the one reported last. */
 const WORTH_WORDS_MS = 3 * SECOND;
+
+/** A waiting call asks the ledger again after so many ms: another process may send less, or set the clock. */
+const LEDGER_POLL_MS = MINUTE;
 
 export interface ReservoirOptions {
   readonly ledger: Pick<Ledger, 'budgetLeft'>;
@@ -40,6 +43,8 @@ export class Reservoir {
   /** The reservoir is filled again at this time (monotonic ms), or when it is empty. */
   #fillAt = 0;
   #waitedMs = 0;
+  /** The end of the wait that was reported last, epoch ms. */
+  #reported = 0;
 
   constructor(options: ReservoirOptions, throttle: Throttle) {
     this.#options = options;
@@ -69,19 +74,25 @@ export class Reservoir {
   }
 
   /**
-   * Waits until a request has left the window, if the patience lasts for so long.
-   * @param waitMs until then; `now`: epoch ms
+   * Waits until a request has left the window, or for a minute, if the patience lasts until then.
+   * @param waitMs until a request leaves the window; `now`: epoch ms
    * @throws MirrorError `BUDGET_SPENT`, or the signal's reason
    */
   async waitOrThrow(cap: number, waitMs: number, now: number, signal?: AbortSignal): Promise<void> {
     const { clock, budget, budgetPatienceMs = 0, onSpent } = this.#options;
     const isLowered = budget.lowered != null || budget.isUsedUp === true;
-    const waitedMs = this.#waitedMs + (waitMs > SHORT_WAIT_MS ? waitMs : 0);
-    if (isLowered || budgetPatienceMs === 0 || waitedMs > budgetPatienceMs)
+    const isShort = waitMs <= SHORT_WAIT_MS;
+    const leftMs = budgetPatienceMs - this.#waitedMs;
+    if (isLowered || budgetPatienceMs === 0 || (!isShort && waitMs > leftMs))
       throw this.#budgetSpent(cap, waitMs, now);
-    this.#waitedMs = waitedMs;
-    if (waitMs >= WORTH_WORDS_MS) onSpent?.(now + waitMs);
-    await clock.sleep(waitMs, signal);
+    const until = now + waitMs;
+    if (waitMs >= WORTH_WORDS_MS && until >= this.#reported + WORTH_WORDS_MS) {
+      this.#reported = until;
+      onSpent?.(until);
+    }
+    const lasts = Math.min(waitMs, LEDGER_POLL_MS);
+    if (!isShort) this.#waitedMs += lasts;
+    await clock.sleep(lasts, signal);
   }
 
   #budgetSpent(cap: number, waitMs: number, now: number): MirrorError {

@@ -18,6 +18,7 @@ const FAILURES: Readonly<Record<string, ScriptedOutcome>> = {
   'asks to wait ten seconds': { status: 503, headers: { 'retry-after': '10' } },
   'HTTP 429': { status: 429 },
   'HTTP 429 for ten minutes': { status: 429, headers: { 'retry-after': '600' } },
+  'HTTP 429 for an hour': { status: 429, headers: { 'retry-after': '3600' } },
   'HTTP 403': { status: 403 },
   'HTTP 404': { status: 404 },
   'cut short': { status: 200, body: '{"results":[{"id":"1"' },
@@ -29,6 +30,8 @@ const fault = fc.record({
   /** Null: in each inbox. */
   inbox: fc.option(fc.nat(6)),
   failure: fc.constantFrom(...Object.keys(FAILURES), 'hangs'),
+  /** So many hours after the first one. */
+  afterHours: fc.nat(3),
 });
 const scenario = fc.record({
   inboxes: fc.integer({ min: 1, max: 7 }),
@@ -42,13 +45,20 @@ const scenario = fc.record({
 
 type Scenario = typeof scenario extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** The names of a scenario's failures, by path. */
-function brokenPaths({ ids }: Cron, { faults, ofInboxes }: Scenario): Map<string, string> {
-  const broken = new Map<string, string>();
-  for (const { list, inbox, failure } of faults)
+interface Broken {
+  readonly failure: string;
+  /** Milliseconds after the first one fails. */
+  readonly afterMs: number;
+}
+
+/** How and from when on the lists of a scenario fail, by path. */
+function brokenPaths({ ids }: Cron, { faults, ofInboxes }: Scenario): Map<string, Broken> {
+  const broken = new Map<string, Broken>();
+  for (const { list, inbox, failure, afterHours } of faults)
     for (const [nth, id] of ids.entries())
-      if (inbox === null || inbox % ids.length === nth) broken.set(listPath({ list, inboxId: id }), failure);
-  if (ofInboxes !== null) broken.set(listPath(INBOXES), ofInboxes);
+      if (inbox === null || inbox % ids.length === nth)
+        broken.set(listPath({ list, inboxId: id }), { failure, afterMs: afterHours * HOUR });
+  if (ofInboxes !== null) broken.set(listPath(INBOXES), { failure: ofInboxes, afterMs: 0 });
   return broken;
 }
 
@@ -68,15 +78,22 @@ test(
         if (timeout !== null) cron.timeoutMs = timeout * SECOND;
         const broken = brokenPaths(cron, given);
         const plain = (path: string): string => path.replace(/^\/v1/, '').replace(/\?.*/, '');
-        cron.hangs = (path) => broken.get(path) === 'hangs';
-        sandbox.script(({ path }) => FAILURES[broken.get(plain(path)) ?? '']);
-        const failures = [...broken.values()];
+        const begun = cron.clock.now();
+        const failureOf = (path: string): string | undefined => {
+          const one = broken.get(path);
+          return one !== undefined && cron.clock.now() - begun >= one.afterMs ? one.failure : undefined;
+        };
+        cron.hangs = (path) => failureOf(path) === 'hangs';
+        sandbox.script(({ path }) => FAILURES[failureOf(plain(path)) ?? '']);
+        const failures = [...broken.values()].map(({ failure }) => failure);
+        const lastMs = Math.max(...[...broken.values()].map(({ afterMs }) => afterMs));
         const isAny = (text: string): boolean => failures.some((failure) => failure.includes(text));
         // 429s pause the gate for up to an hour, until ten other requests were served.
-        const pauseMs = isAny('429') ? (inboxes === 1 ? 8 : 3) * HOUR : 0;
+        const ofOne = inboxes === 1 ? 2.5 : 1;
+        const pauseMs = ofOne * (isAny('429 for an hour') ? 16 : isAny('429') ? 3 : 0) * HOUR;
         // A list that hangs can end two runs before it is read last.
         const hanging = failures.filter((failure) => failure === 'hangs').length;
-        const learnMs = 5 * HOUR + pauseMs + 3 * hanging * everyMs;
+        const learnMs = lastMs + 5 * HOUR + pauseMs + 3 * hanging * everyMs;
         // A pass that stays open for failing lists alone ends after an hour.
         const oldestMs = pauseMs + HOUR + 2.5 * everyMs;
         for (let passed = 0; passed <= learnMs + 9 * HOUR; passed += everyMs) {

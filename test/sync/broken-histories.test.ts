@@ -90,12 +90,13 @@ test(
         const isAny = (text: string): boolean => failures.some((failure) => failure.includes(text));
         // 429s pause the gate for up to an hour, until ten other requests were served.
         const ofOne = inboxes === 1 ? 2.5 : 1;
-        const pauseMs = ofOne * (isAny('429 for an hour') ? 16 : isAny('429') ? 3 : 0) * HOUR;
+        const pauseMs = ofOne * (isAny('429 for an hour') ? 20 : isAny('429') ? 4 : 0) * HOUR;
         // A list that hangs can end two runs before it is read last.
         const hanging = failures.filter((failure) => failure === 'hangs').length;
         const learnMs = lastMs + 5 * HOUR + pauseMs + 3 * hanging * everyMs;
         // A pass that stays open for failing lists alone ends after an hour.
-        const oldestMs = pauseMs + HOUR + 2.5 * everyMs;
+        const runs = timeout === null ? 2.5 : 4;
+        const oldestMs = pauseMs + HOUR + runs * everyMs;
         for (let passed = 0; passed <= learnMs + 9 * HOUR; passed += everyMs) {
           const { requests } = await cron.sync();
           const ages = await cron.ages((path) => broken.has(path));

@@ -45,12 +45,13 @@ import { type Sweep, Sweeps } from './sweeps/sweeps.ts';
 import { keepSlots, type SlotPattern } from './settings/slots.ts';
 import { keepViewSettings, type ViewSettings } from './settings/views.ts';
 
-// Functions that need no database: the kinds and the order of conversations, the form of changes and
-// webhooks, and checks of a lease, of sweeps and of passes.
+// Functions that need no open mirror: the kinds and the order of conversations, the form of changes and
+// webhooks, and checks of a cursor, of a lease, of sweeps and of passes.
 export { AGE_EDGES, ageIndex, AGES, kindOf, KINDS, NEVER } from './bookmarks/kinds.ts';
 export { isBeyond, isInOrder } from './bookmarks/order.ts';
 export { type Cursor, cursorText, readCursor } from './history/cursor.ts';
 export { targetOf, wholeTargetOf } from './history/deliveries.ts';
+export { refuseOther } from './history/place.ts';
 export { placeAfter } from './history/read.ts';
 export { asNdjson, namedChangeAsJson } from './items/names.ts';
 export { isLeaseValid } from './lease.ts';

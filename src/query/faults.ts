@@ -1,6 +1,9 @@
 import leven from 'leven';
 import { MirrorError } from '../core/errors.ts';
 import { thousands } from '../core/humanize.ts';
+import { readCatalogue } from '../database/columns.ts';
+import type { Dialect } from '../database/dialect.ts';
+import { shippedMigrations } from '../database/migrations/shipped.ts';
 import { excerptOf } from './excerpt.ts';
 import { nearest } from './nearest.ts';
 import { nameOf, tokensOf } from './tokens.ts';
@@ -85,6 +88,48 @@ export function wrongSql(sql: string, { message, at, hint, cause }: SqlFault): M
   if (at !== null) lines.push(excerptOf(sql, at));
   if (hint !== null) lines.push(hint);
   return new MirrorError('USAGE', lines.join('\n'), { cause });
+}
+
+/** A mirror that is open for reading. */
+interface OpenedMirror {
+  readonly dialect: Dialect;
+  /** For messages: the file, or the address without its password. */
+  readonly name: string;
+  /** The names of the migrations that it has. */
+  readonly applied: readonly string[];
+}
+
+/** A table or a column that a statement names and that the mirror lacks. */
+export interface Missing {
+  readonly kind: 'table' | 'column';
+  readonly name: string;
+}
+
+/**
+ * The error for a table, a view or a column that this version has and an older mirror lacks. Null for a name
+ * that this version does not have either, and for a mirror of this version.
+ */
+export function olderMirror(
+  { dialect, name: mirror, applied }: OpenedMirror,
+  { kind, name }: Missing,
+  sql: string,
+): MirrorError | null {
+  const isOlder = shippedMigrations(dialect).names.some((migration) => !applied.includes(migration));
+  if (applied.length === 0 || !isOlder) return null;
+  const [last = name] = name.split('.').slice(-1);
+  const bare = nameOf({ text: last, at: 0 });
+  const mentioned = new Set(tokensOf(sql).map((token) => nameOf(token)));
+  const isKnown = readCatalogue(dialect).some(({ name: table, columns }) =>
+    kind === 'table'
+      ? table === bare
+      : mentioned.has(table) && columns.some(({ name: column }) => column === bare),
+  );
+  if (!isKnown) return null;
+  return new MirrorError(
+    'USAGE',
+    `The mirror ${mirror} was made by an older inbox-mirror: it has no ${kind} "${bare}" yet. ` +
+      'Back it up, then run `inbox-mirror status` of this version once, which migrates it.',
+  );
 }
 
 /** A row of `Dialect.allColumns`. */

@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { zstdDecompressSync } from 'node:zlib';
 import * as fc from 'fast-check';
 import { parquetMetadata, parquetReadObjects } from 'hyparquet';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { asCsv } from '../../src/cli/output/cells.ts';
 import { TABLE_SENTENCES, VIEW_NAMES } from '../../src/database/catalogue.ts';
+import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { exportTables } from '../../src/export/export.ts';
 import type { ExportOptions } from '../../src/export/write.ts';
@@ -206,6 +207,36 @@ rule(
     expect(existsSync(join(program.folder, 'lake'))).toBe(false);
   },
 );
+
+/** Makes the mirror look as if a program without the migration of this name had made it. */
+async function makeOlder(program: TestProgram, migration: string, table?: string): Promise<Database> {
+  const database = await openDatabase(program.env['DATABASE_URL']!);
+  onTestFinished(() => database.close());
+  await database.execute(`DELETE FROM _prisma_migrations WHERE migration_name LIKE '%_${migration}'`);
+  if (table !== undefined) await database.execute(`DROP TABLE ${table}${ON_SQLITE ? '' : ' CASCADE'}`);
+  return database;
+}
+
+test('an export of an older mirror does not migrate it, also with a cursor', async () => {
+  const program = await filled();
+  const database = await makeOlder(program, 'long_tokens');
+  const migrations = await count(database, '_prisma_migrations');
+  for (const argv of [[], ['--since-id', '1']])
+    expect((await program.run('export', 'changes', '--out', 'lake', ...argv)).exitCode).toBe(0);
+  expect(await count(database, '_prisma_migrations')).toBe(migrations);
+});
+
+rule('a mirror that is too old for an export gives a sentence that says so', async () => {
+  const program = await filled();
+  await makeOlder(program, 'epochs', 'epochs');
+  for (const argv of [[], ['--since-id', '1']]) {
+    const { exitCode, stderr } = await program.run('export', 'changes', '--out', 'lake', ...argv);
+    expect({ exitCode, stderr }).toEqual({
+      exitCode: 2,
+      stderr: expect.stringMatching(/made by an older inbox-mirror.* no table "epochs"/) as string,
+    });
+  }
+});
 
 rule(
   'a file that exists is replaced only with --force, and leaves the earlier export in the manifest',

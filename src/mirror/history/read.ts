@@ -1,10 +1,10 @@
 import type { ItemValues } from '../../core/diff.ts';
-import { MirrorError } from '../../core/errors.ts';
 import type { ListName } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 import { type Cursor, cursorText, readCursor } from './cursor.ts';
 import { epochOf } from './epochs.ts';
+import { newestCursor, refuseOther } from './place.ts';
 
 /** At most 1,000 changes a query. */
 const BATCH = 1000;
@@ -83,9 +83,9 @@ export class History {
    *   history, such as the one that a restored backup has replaced.
    */
   async after(after: Cursor, filter: ChangeFilter, limit: number): Promise<ChangeRecord[]> {
-    if (after.epoch !== null) await this.#refuseOther(after);
+    if (after.epoch !== null) await refuseOther(this.#sql, after);
     const changes = await select(this.#sql, filter, { afterId: after.id, limit });
-    if (changes.length === 0 && after.epoch === null) await this.#refuseOther(after);
+    if (changes.length === 0 && after.epoch === null) await refuseOther(this.#sql, after);
     return changes;
   }
 
@@ -113,50 +113,7 @@ export class History {
 
   /** The place after the newest change. */
   async newestCursor(): Promise<Cursor> {
-    const [row] = await this.#sql.query<{ id: number | null; epoch: string | null }>(
-      `SELECT id, ${epochOf('newest.id')} AS epoch FROM (SELECT max(id) AS id FROM changes) AS newest`,
-    );
-    return { id: row?.id ?? 0, epoch: row?.epoch ?? null };
-  }
-
-  async #refuseOther(after: Cursor): Promise<void> {
-    if (after.id === 0) return;
-    const newest = await this.newestCursor();
-    if (after.id > newest.id) throw await this.#refusal('CURSOR_AHEAD', after, newest);
-    if (after.epoch === null) return;
-    const [stored] = await this.#sql.query<{ epoch: string | null }>(
-      `SELECT ${epochOf('CAST($1 AS BIGINT)')} AS epoch`,
-      after.id,
-    );
-    if (stored?.epoch !== after.epoch) throw await this.#refusal('OTHER_EPOCH', after, newest);
-  }
-
-  async #refusal(code: 'CURSOR_AHEAD' | 'OTHER_EPOCH', after: Cursor, newest: Cursor): Promise<MirrorError> {
-    const common = await this.#commonPlace(after, newest);
-    const finding =
-      code === 'CURSOR_AHEAD'
-        ? `The mirror has no change ${after.id}: the newest is ${newest.id}.`
-        : `The mirror's change ${after.id} is another one than that of the cursor ${cursorText(after)}.`;
-    const again = common.id === 0 ? 'all changes after 0' : `the changes after ${cursorText(common)} again`;
-    // Without a change since the common place, both ways are the same.
-    const or = cursorText(common) === cursorText(newest) ? '' : `; or read ${again}`;
-    return new MirrorError(
-      code,
-      `${finding} The cursor is from another mirror, or this one was restored from a backup: new changes` +
-        ' get ids that were used before. Copy the rows that you need from the tables again, then read on ' +
-        `after ${cursorText(newest)}${or}.`,
-    );
-  }
-
-  /** The last place that is the same in the cursor's history and in this one; id 0 if that is unknown. */
-  async #commonPlace({ id, epoch }: Cursor, newest: Cursor): Promise<Cursor> {
-    const rows = await this.#sql.query<{ ends: number | null }>(
-      `SELECT (SELECT min(after_id) FROM epochs AS later WHERE later.after_id > epochs.after_id) AS ends
-       FROM epochs WHERE epoch = $1`,
-      epoch,
-    );
-    const [own] = rows;
-    return own === undefined ? { id: 0, epoch: null } : { id: Math.min(id, own.ends ?? newest.id), epoch };
+    return await newestCursor(this.#sql);
   }
 }
 

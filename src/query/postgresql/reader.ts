@@ -18,9 +18,11 @@ import { refuseTransactionPooling } from '../../database/postgresql/pooler.ts';
 import { endSession, type ServerSession, serverSession } from '../../database/postgresql/session.ts';
 import {
   hintOf,
+  type Missing,
   type NamedColumn,
   noMirrorYet,
   noRows,
+  olderMirror,
   readOnlyHere,
   refuseNoStatement,
   severalStatements,
@@ -50,6 +52,8 @@ interface ReadSession {
   /** The mirror, for messages. */
   readonly name: string;
   readonly signal: AbortSignal | undefined;
+  /** The names of the migrations that the mirror has. */
+  applied: readonly string[];
 }
 
 /**
@@ -67,7 +71,7 @@ export async function openPostgresReadOnly(
 ): Promise<ReadOnlyMirror> {
   const address = addressOf(url);
   const client = clientOf(address);
-  const session = { client, name: address.name, signal };
+  const session: ReadSession = { client, name: address.name, signal, applied: [] };
   // A broken connection fails the query that needs it.
   client.on('error', () => undefined);
   let onServer: ServerSession | undefined;
@@ -104,10 +108,11 @@ export async function openPostgresReadOnly(
  * @throws MirrorError `USAGE` if there is no mirror yet, `DATABASE` if a newer program has migrated it
  */
 async function beginReading(
-  { client, name, signal }: ReadSession,
+  session: ReadSession,
   address: PostgresAddress,
   { ms, charactersOfRow }: ReadLimits,
 ): Promise<ServerSession> {
+  const { client, name, signal } = session;
   await unlessAborted(client.connect(), signal);
   // The server sends nothing between the login and the first statement: the next byte begins a message.
   if (charactersOfRow !== undefined) refuseLongMessages(connectionOf(client).stream, charactersOfRow);
@@ -124,8 +129,8 @@ async function beginReading(
   };
   const tables = await texts(postgresql.tableNames);
   if (!tables.includes('conversations')) throw noMirrorYet(name);
-  const applied = tables.includes('_prisma_migrations') ? await texts(APPLIED) : [];
-  refuseNewer(name, applied, shippedMigrations(postgresql));
+  session.applied = tables.includes('_prisma_migrations') ? await texts(APPLIED) : [];
+  refuseNewer(name, session.applied, shippedMigrations(postgresql));
   const onServer = await unlessAborted(serverSession(client), signal);
   await unlessAborted(client.query('BEGIN READ ONLY'), signal);
   return onServer;
@@ -136,11 +141,8 @@ function timeoutAfter(limitMs: number | undefined): string[] {
   return limitMs === undefined ? [] : [`statement_timeout = ${Math.ceil(limitMs) + SECOND}`];
 }
 
-async function runQuery(
-  { client, name, signal }: ReadSession,
-  sql: string,
-  values: readonly Cell[],
-): Promise<QueryResult> {
+async function runQuery(session: ReadSession, sql: string, values: readonly Cell[]): Promise<QueryResult> {
+  const { client, signal } = session;
   refuseNoStatement(sql);
   // One prepared statement cannot contain a second one that would end the transaction first.
   const cursor = client.query(
@@ -153,7 +155,7 @@ async function runQuery(
     try {
       return await unlessAborted(readBatch(cursor, rows), signal);
     } catch (error) {
-      throw signal?.aborted === true ? signal.reason : await asFault(client, { name, sql, error });
+      throw signal?.aborted === true ? signal.reason : await asFault(session, sql, error);
     }
   };
   // A statement without rows is never executed: COPY … TO PROGRAM has effects even in a read-only
@@ -210,8 +212,9 @@ const OF_THE_SQL: ReadonlySet<string> = new Set(['42501', '42P01', '3F000']);
 
 /** @returns the error to throw. The failed statement has ended the transaction. */
 async function asFault(
-  client: Client,
-  { name, sql, error }: { name: string; sql: string; error: unknown },
+  { client, name, applied }: ReadSession,
+  sql: string,
+  error: unknown,
 ): Promise<unknown> {
   const failure = asPostgresError(error, name);
   if (!(error instanceof DatabaseError)) return failure;
@@ -219,10 +222,13 @@ async function asFault(
   if (code === '25006') return readOnlyHere(error);
   if (failure instanceof MirrorError && !OF_THE_SQL.has(code)) return failure;
   if (code === '42601' && message.includes('multiple commands')) return severalStatements(error);
+  const missing = missingIn(error);
+  const older = missing === null ? null : olderMirror({ dialect: postgresql, name, applied }, missing, sql);
+  if (older !== null) return older;
   return wrongSql(sql, {
     message,
     at: position === undefined ? null : unitsBefore(sql, Number(position) - 1),
-    hint: hint ?? (await nearNames(client, sql, error)),
+    hint: hint ?? (missing === null ? null : await nearNames(client, sql, missing)),
     cause: error,
   });
 }
@@ -232,24 +238,20 @@ function unitsBefore(text: string, characters: number): number {
   return Array.from(text).slice(0, characters).join('').length;
 }
 
-/** A hint for an error to which the server adds none: it suggests similar columns itself, but no tables. */
-async function nearNames(
-  client: Client,
-  sql: string,
-  { code, message }: DatabaseError,
-): Promise<string | null> {
+/** The table or the column that the statement names and the database lacks; null for another error. */
+function missingIn({ code, message }: DatabaseError): Missing | null {
   const name = /"(.*)"|column (\S+) does not/.exec(message);
   if (name === null || (code !== '42P01' && code !== '42703')) return null;
+  return { kind: code === '42P01' ? 'table' : 'column', name: name[1] ?? name[2] ?? '' };
+}
+
+/** A hint for an error to which the server adds none: it suggests similar columns itself, but no tables. */
+async function nearNames(client: Client, sql: string, { kind, name }: Missing): Promise<string> {
   // After an error, the transaction accepts only this statement.
   await client.query('ROLLBACK');
   const { rows } = await client.query<[string, string, string]>({
     text: postgresql.allColumns,
     rowMode: 'array',
   });
-  return hintOf(
-    code === '42P01' ? 'table' : 'column',
-    name[1] ?? name[2] ?? '',
-    sql,
-    rows satisfies NamedColumn[],
-  );
+  return hintOf(kind, name, sql, rows satisfies NamedColumn[]);
 }

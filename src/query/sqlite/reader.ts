@@ -7,6 +7,7 @@ import {
   hintOf,
   type NamedColumn,
   noRows,
+  olderMirror,
   readOnlyHere,
   refuseNoStatement,
   severalStatements,
@@ -25,10 +26,12 @@ import { checkReadable, noSideFiles } from './readable.ts';
 export function openSqliteReadOnly(path: string): ReadOnlyMirror {
   checkReadable(path);
   const database = openFile(path);
+  const file = { database, applied: [] as readonly string[] };
   try {
-    refuseNewer(path, appliedTo(database), shippedMigrations(sqlite));
+    file.applied = appliedTo(database);
+    refuseNewer(path, file.applied, shippedMigrations(sqlite));
   } catch (error) {
-    const fault = asFault(database, APPLIED, error);
+    const fault = asFault(file, APPLIED, error);
     database.close();
     throw fault;
   }
@@ -44,7 +47,7 @@ export function openSqliteReadOnly(path: string): ReadOnlyMirror {
         try {
           return work();
         } catch (error) {
-          throw asFault(database, sql, error);
+          throw asFault(file, sql, error);
         }
       };
       const statement = withFault(() => database.prepare(sql));
@@ -115,7 +118,13 @@ function isPragma(sql: string): boolean {
   return first !== undefined && nameOf(first) === 'pragma';
 }
 
-function asFault(database: SqliteDatabase.Database, sql: string, error: unknown): unknown {
+/** An open file, and the names of the migrations that it has. */
+interface OpenFile {
+  readonly database: SqliteDatabase.Database;
+  readonly applied: readonly string[];
+}
+
+function asFault({ database, applied }: OpenFile, sql: string, error: unknown): unknown {
   if (!(error instanceof Error) || isMirrorError(error)) return error;
   const code = codeOf(error) ?? '';
   if (OF_A_WRITE.test(code) && isPragma(sql)) return readOnlyHere(error);
@@ -125,10 +134,12 @@ function asFault(database: SqliteDatabase.Database, sql: string, error: unknown)
   const { message } = error;
   if (message.includes('more than one statement')) return severalStatements(error);
   const missing = /^no such (table|column): (.*?)(?: - should this be .*)?$/s.exec(message);
-  const hint =
-    missing === null
-      ? null
-      : hintOf(missing[1] as 'table' | 'column', missing[2] ?? '', sql, allColumns(database));
+  const kind = missing?.[1] as 'table' | 'column' | undefined;
+  const name = missing?.[2] ?? '';
+  const mirror = { dialect: sqlite, name: database.name, applied };
+  const older = kind === undefined ? null : olderMirror(mirror, { kind, name }, sql);
+  if (older !== null) return older;
+  const hint = kind === undefined ? null : hintOf(kind, name, sql, allColumns(database));
   return wrongSql(sql, {
     message,
     at: placeOf(sql, message, (text) => prepareError(database, text)),

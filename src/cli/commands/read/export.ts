@@ -5,6 +5,7 @@ import { plural, thousands } from '../../../core/humanize.ts';
 import type { ExportOptions } from '../../../export/write.ts';
 import type { ExportRun } from '../../../export/folder/manifest.ts';
 import type { Format } from '../../../export/encoder.ts';
+import type { Cell } from '../../../query/result.ts';
 import { type Io, printJson, printLine, printWarning, wrapped } from '../../../session/terminal.ts';
 import { jsonOption, notEmpty, rawOption, type Runner } from '../../options.ts';
 
@@ -53,7 +54,8 @@ async function runExport(io: Io, tables: string[], options: Options): Promise<nu
   const { exportMirror } = await import('../../../export/export.ts');
   const { systemClock } = await import('../../../session/clock.ts');
   const { readerConfig } = await import('../../../session/reader.ts');
-  const sinceId = options.sinceId === undefined ? null : await placeIn(io, options.sinceId);
+  const { databaseUrl } = readerConfig(io);
+  const sinceId = options.sinceId === undefined ? null : await placeIn(databaseUrl, options.sinceId);
   const progress = await progressOn(io);
   const task: ExportOptions = {
     tables,
@@ -67,7 +69,7 @@ async function runExport(io: Io, tables: string[], options: Options): Promise<nu
     onRows: progress.show,
   };
   try {
-    const done = await exportMirror(readerConfig(io).databaseUrl, task, io.signal);
+    const done = await exportMirror(databaseUrl, task, io.signal);
     progress.end();
     await printRun(io, done, options);
     return EXIT.done;
@@ -77,21 +79,23 @@ async function runExport(io: Io, tables: string[], options: Options): Promise<nu
 }
 
 /**
- * The id of a cursor of this mirror.
+ * The id of a cursor of this mirror. It reads over a connection that cannot write, as the export does: an
+ * older mirror is not migrated.
  * @throws MirrorError `USAGE`, or `CURSOR_AHEAD` or `OTHER_EPOCH` for a cursor of another history
  */
-async function placeIn(io: Io, text: string): Promise<number> {
-  const { readCursor } = await import('../../../mirror/mirror.ts');
-  const { openReader } = await import('../../../session/reader.ts');
+async function placeIn(url: string, text: string): Promise<number> {
+  const { readCursor, refuseOther } = await import('../../../mirror/mirror.ts');
+  const { openReadOnly } = await import('../../../query/open.ts');
+  const { readRows } = await import('../../../query/reads/rows.ts');
   const place = readCursor(text);
   if (place === null)
     throw new MirrorError(
       'USAGE',
       `--since-id: expected a whole number or the cursor of a change, but got ${JSON.stringify(text)}.`,
     );
-  const { mirror } = await openReader(io);
+  const mirror = await openReadOnly(url);
   try {
-    await mirror.history.after(place, {}, 1);
+    await refuseOther({ query: (sql, ...values: Cell[]) => readRows(mirror, sql, ...values) }, place);
     return place.id;
   } finally {
     await mirror.close();

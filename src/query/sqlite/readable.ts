@@ -1,4 +1,4 @@
-import { accessSync, constants, type Stats, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, type Stats, statSync } from 'node:fs';
 import { codeOf, messageOf, MirrorError } from '../../core/errors.ts';
 import { noMirrorYet } from '../faults.ts';
 
@@ -39,12 +39,30 @@ export function isReadable(path: string): boolean {
   return true;
 }
 
-/** SQLite must create its two side files, and this account may not. */
-export function noSideFiles(cause: unknown): MirrorError {
-  return new MirrorError(
-    'USAGE',
-    'The mirror cannot be read now: no process has it open, and this account may not create the files ' +
-      `beside it that SQLite then needs. Start the daemon, or read a copy (${ADVICE}).`,
-    { cause },
-  );
+/** SQLite must create its two side files, and this account may not; or it may not read those that exist. */
+export function noSideFiles(path: string, cause: unknown): MirrorError {
+  const shut = [`${path}-wal`, `${path}-shm`].find((file) => existsSync(file) && !mayRead(file));
+  const [found, advice] =
+    shut === undefined
+      ? [
+          'no process has it open, and this account may not create the files ' +
+            'beside it that SQLite then needs',
+          'Start the daemon, or read a copy',
+        ]
+      : [
+          `this account may not read ${shut}, which SQLite needs`,
+          'Ask its owner for access to the files that SQLite makes',
+        ];
+  return new MirrorError('USAGE', `The mirror cannot be read now: ${found}. ${advice} (${ADVICE}).`, {
+    cause,
+  });
+}
+
+function mayRead(file: string): boolean {
+  try {
+    accessSync(file, constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -130,7 +130,8 @@ function asFault({ database, applied }: OpenFile, sql: string, error: unknown): 
   if (OF_A_WRITE.test(code) && isPragma(sql)) return readOnlyHere(error);
   if (OF_THE_FILE.test(code)) return asSqliteError(error, database.name);
   if (code === 'SQLITE_READONLY') return readOnlyHere(error);
-  if (code.startsWith('SQLITE_READONLY') || code.startsWith('SQLITE_CANTOPEN')) return noSideFiles(error);
+  if (code.startsWith('SQLITE_READONLY') || code.startsWith('SQLITE_CANTOPEN'))
+    return noSideFiles(database.name, error);
   const { message } = error;
   if (message.includes('more than one statement')) return severalStatements(error);
   const missing = /^no such (table|column): (.*?)(?: - should this be .*)?$/s.exec(message);

@@ -39,14 +39,45 @@ export function readersOf(path: string): Readers | null {
         'not start',
       `chmod g-w ${folder}`,
     );
+  const shutFiles = sideFiles(path).filter((one) => !mayRead(statSync(one), file.gid));
+  if (shutFiles.length > 0)
+    return warning(
+      `the group ${group} may read ${path}, but may not read ${shutFiles.join(' and ')}`,
+      `chgrp ${group} ${shutFiles.join(' ')} && chmod g+r ${shutFiles.join(' ')}`,
+    );
+  if (!givesGroup(statSync(folder), file))
+    return warning(
+      `the group ${group} may read ${path}, but will not read the files that the daemon makes beside it at ` +
+        'its next start: they get the group of its account',
+      `chgrp ${group} ${folder} && chmod g+xs ${folder}`,
+    );
   const message = `the account ${owner}, and while a daemon runs the group ${group}, may read ${path}`;
   return { verdict: 'ok', message };
+}
+
+/** The files beside the mirror through which SQLite reads it, as far as they exist. */
+function sideFiles(path: string): string[] {
+  return [`${path}-wal`, `${path}-shm`].filter((one) => existsSync(one));
+}
+
+/**
+ * True if SQLite's side files will have the file's group. Only root can give it to them: with another account
+ * they have the group of the folder if its set-group bit is set, else the group of the account. Systems other
+ * than Linux do as if the bit were set.
+ */
+function givesGroup(folder: Stats, { uid, gid }: Stats): boolean {
+  if (uid === 0 || ownGroup(uid) === gid) return true;
+  return folder.gid === gid && (process.platform !== 'linux' || (folder.mode & 0o2000) !== 0);
 }
 
 /** The folders from the root to this one. */
 function foldersTo(folder: string): string[] {
   const above = dirname(folder);
   return above === folder ? [folder] : [...foldersTo(above), folder];
+}
+
+function mayRead({ mode, gid }: Stats, group: number): boolean {
+  return (mode & (gid === group ? 0o040 : 0o004)) !== 0;
 }
 
 function mayEnter({ mode, gid }: Stats, group: number): boolean {
@@ -59,8 +90,17 @@ function mayCreateIn({ mode, gid }: Stats, group: number): boolean {
 
 /** The name of an account or a group in a file of names; its number if it has none there. */
 function nameIn(file: string, id: number): string {
+  return entryIn(file, id)?.[0] ?? String(id);
+}
+
+/** The number of an account's own group; null if the account is not in the file of names. */
+function ownGroup(account: number): number | null {
+  const group = entryIn('/etc/passwd', account)?.[3];
+  return group === undefined ? null : Number(group);
+}
+
+/** The fields of an account or a group in a file of names. */
+function entryIn(file: string, id: number): string[] | undefined {
   const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : [];
-  return (
-    lines.map((line) => line.split(':')).find(([, , number]) => number === String(id))?.[0] ?? String(id)
-  );
+  return lines.map((line) => line.split(':')).find(([, , number]) => number === String(id));
 }

@@ -1,7 +1,8 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, copyFileSync, mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { chmodSync, chownSync, copyFileSync, mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { expect, onTestFinished, test } from 'vitest';
 import { readersOf } from '../../../../src/cli/commands/setup/readers.ts';
 import { freshMirrorFile } from '../../../support/template.ts';
 import { temporaryFolder } from '../../../support/mirror.ts';
@@ -32,6 +33,44 @@ test.each([
     message: expect.stringMatching(message) as string,
   });
 });
+
+/** The numbers of an account that is not on this machine, and of a group that is not its own. */
+const [DAEMON, ANALYSTS] = [40_001, 40_003];
+
+/** A mirror's file and the files beside it, which a group may read that is not the owner's. */
+function fileOfGroup(folderMode: number, sideFileGroup: number | null): string {
+  const path = fileWith(folderMode, 0o640);
+  for (const one of [dirname(path), path]) chownSync(one, DAEMON, ANALYSTS);
+  chmodSync(dirname(path), folderMode);
+  if (sideFileGroup !== null)
+    for (const one of [`${path}-wal`, `${path}-shm`]) {
+      writeFileSync(one, '', { mode: 0o640 });
+      chownSync(one, DAEMON, sideFileGroup);
+    }
+  return path;
+}
+
+test.runIf(process.getuid?.() === 0 && process.platform === 'linux').each([
+  ['a folder with the set-group bit', 0o2750, null, 'ok', /^the account 40001, and while a daemon runs/],
+  ['side files of the group', 0o2750, ANALYSTS, 'ok', /^the account 40001, and while a daemon runs/],
+  ['a folder without the bit', 0o750, null, 'warning', /at its next start.*; run .*chmod g\+xs \S+mirror$/],
+  ['a folder that lost the bit', 0o750, ANALYSTS, 'warning', /at its next start.*; run .*chmod g\+xs/],
+  [
+    'side files of another group',
+    0o2750,
+    DAEMON,
+    'warning',
+    /may not read \S+-wal and \S+-shm; run chgrp 40003 \S+-wal \S+-shm && chmod g\+r \S+-wal \S+-shm$/,
+  ],
+] as const)(
+  'doctor judges, for a group that is not the owner’s, %s',
+  (_what, folder, side, verdict, message) => {
+    expect(readersOf(fileOfGroup(folder, side))).toEqual({
+      verdict,
+      message: expect.stringMatching(message) as string,
+    });
+  },
+);
 
 test('doctor names the only account that may read the file of a new mirror', async () => {
   const program = await newProgram({ conversations: [2] });
@@ -106,6 +145,25 @@ test
     // Lets the folder be removed.
     chmodSync(join(path, '..'), 0o755);
     expect({ exitCode, output }).toEqual({ exitCode: 2, output: expect.stringMatching(why) as string });
+  },
+);
+
+test.skipIf(!canRun)(
+  'query names a side file that the account may not read, while a daemon runs',
+  async () => {
+    const path = fileWith(0o755, 0o600);
+    copyFileSync(await freshMirrorFile(), path);
+    const daemon = new Sqlite(path);
+    onTestFinished(() => void daemon.close());
+    daemon.exec(`INSERT INTO settings (name, value) VALUES ('x', 'y')`);
+    chmodSync(path, 0o644);
+    for (const one of [`${path}-wal`, `${path}-shm`]) chmodSync(one, 0o600);
+    expect(runInProcess(path, QUERY, STRANGER)).toEqual({
+      exitCode: 2,
+      output: expect.stringMatching(
+        /may not read \S+mirror\.db-(wal|shm), .*"Another account of the machine"/,
+      ) as string,
+    });
   },
 );
 

@@ -10,6 +10,7 @@ import type { BoundedRead, BoundedReader, BoundedRows, Bounds } from '../query/r
 import { readConversation, readFeed } from '../query/reads/feed.ts';
 import type { TableDescription } from '../query/tables.ts';
 import { asAnswer, asObjects, asTable, listsOf } from './answer.ts';
+import { AFTER_ID, argumentsOf, cursorNote, idOf } from './arguments.ts';
 
 export interface ToolDeps {
   readonly reader: BoundedReader;
@@ -48,6 +49,7 @@ export function addTools(server: McpServer, deps: ToolDeps): void {
     {
       description:
         'How current each list of the mirror is, and whether it is as fresh as its schedule promises.',
+      inputSchema: argumentsOf({}),
       annotations: READS,
     },
     () => answered(deps, async (_read, ages) => asAnswer(ages.map(ageOf), ages)),
@@ -62,7 +64,7 @@ function addTables(server: McpServer, deps: ToolDeps): void {
         'The tables and views of the mirror, each with a sentence and its columns. Ask this before a ' +
         'query. Prefer a view: it already has the right rules for deleted rows, statuses and days. With a ' +
         'name: also the meaning of each column, and the columns by which it joins other tables.',
-      inputSchema: z.object({ name: z.string().optional().describe('only this table or view') }),
+      inputSchema: argumentsOf({ name: z.string().optional().describe('only this table or view') }),
       annotations: READS,
     },
     ({ name }) =>
@@ -86,7 +88,7 @@ function addQuery(server: McpServer, deps: ToolDeps): void {
         `Runs one SELECT on the mirror, read-only, for at most ${deps.limitMs / 1000} s. Count and group ` +
         'in SQL instead of reading many rows. Rows of tables with deleted_at set are gone from the ' +
         'service. Instants are UTC. An error has the place of the fault.',
-      inputSchema: z.object({ sql: z.string().min(1).max(20_000).describe('one SELECT or WITH'), limit }),
+      inputSchema: argumentsOf({ sql: z.string().min(1).max(20_000).describe('one SELECT or WITH'), limit }),
       annotations: READS,
     },
     ({ sql, limit: rows }, { mcpReq: { signal: left } }) =>
@@ -112,13 +114,13 @@ function addChanges(server: McpServer, deps: ToolDeps): void {
         'change happened between previously_seen_at and observed_at. item_values: what an item that ' +
         'appeared or returned was seen with. item, old_name, new_name: the names of the ids beside them. ' +
         'With after_id: the oldest first, to read on.',
-      inputSchema: z.object({
+      inputSchema: argumentsOf({
         list: z.enum(LIST_NAMES).optional(),
         inbox: z.string().optional().describe('the name or the id of an inbox'),
         item: z.string().optional().describe('the id of a conversation, user, tag or inbox'),
         field: z.string().optional().describe('status, assignee_id, tags, presence, …'),
         since: z.iso.datetime({ offset: true }).optional().describe('seen since this instant'),
-        after_id: z.number().int().min(0).optional(),
+        after_id: AFTER_ID.optional().describe('the id or the cursor of a change'),
         limit,
       }),
       annotations: READS,
@@ -130,14 +132,14 @@ function addChanges(server: McpServer, deps: ToolDeps): void {
           inbox,
           item,
           field,
-          afterId: after_id,
+          afterId: after_id === undefined ? undefined : await idOf(read, after_id),
           since: since === undefined ? undefined : new Date(since),
         };
         const found = await readFeed(read, filter, boundsOf(rows));
         return asAnswer(
           asTable(found),
           ages.filter((age) => list === undefined || age.list === list),
-          cutNote(found),
+          [...cutNote(found), ...(after_id === undefined ? [] : await cursorNote(read, found))],
         );
       }),
   );
@@ -150,7 +152,7 @@ function addConversation(server: McpServer, deps: ToolDeps): void {
       description:
         'One conversation: its status, assignee, tags and link, and its history, newest change first. ' +
         'The mirror holds no messages.',
-      inputSchema: z.object({ id: z.string().min(1).max(200).describe('the id of the conversation') }),
+      inputSchema: argumentsOf({ id: z.string().min(1).max(200).describe('the id of the conversation') }),
       annotations: READS,
     },
     ({ id }) =>

@@ -51,7 +51,7 @@ export { AGE_EDGES, ageIndex, AGES, kindOf, KINDS, NEVER } from './bookmarks/kin
 export { isBeyond, isInOrder } from './bookmarks/order.ts';
 export { type Cursor, cursorText, readCursor } from './history/cursor.ts';
 export { targetOf, wholeTargetOf } from './history/deliveries.ts';
-export { refuseOther } from './history/place.ts';
+export { placeAt, refuseOther } from './history/place.ts';
 export { placeAfter } from './history/read.ts';
 export { asNdjson, namedChangeAsJson } from './items/names.ts';
 export { isLeaseValid } from './lease.ts';

@@ -104,6 +104,10 @@ test('changes, a conversation and freshness are answered by name and by id', asy
   for (const row of appeared)
     expect(row.at(-1)).toMatchObject({ status: expect.any(String) as string, tags: expect.any(Array) as [] });
   expect((await assistant.ask('changes', { inbox: 'Nobody' })).text).toContain(inbox.display_name);
+  expect(await assistant.ask('changes', { item: '0' })).toMatchObject({
+    isError: true,
+    text: expect.stringContaining('has no conversation, tag, user or inbox with the id "0"') as string,
+  });
   expect(await assistant.ask('changes', { list: 'conversations', field: 'state' })).toMatchObject({
     isError: true,
     text: expect.stringContaining('no field "state" of conversations. Perhaps you meant "status"') as string,
@@ -121,6 +125,46 @@ test('changes, a conversation and freshness are answered by name and by id', asy
   });
   const ages = dataOf(await assistant.ask('freshness')) as { list: string; inbox: string | null }[];
   expect(ages).toContainEqual(expect.objectContaining({ list: 'tags', inbox: inbox.display_name }));
+});
+
+rule('an argument that a tool does not have is refused, with the names of those that it has', async () => {
+  const assistant = await startAssistant(urlOf(await freshMirrorFile()));
+  for (const [tool, input, message] of [
+    [
+      'changes',
+      { inbox_id: '1', until: '2026-01-01' },
+      /"inbox_id", "until".* are: list, inbox, item, field, /,
+    ],
+    ['conversation', { id: '1', inbox: '1' }, /no argument "inbox".* are: id\./],
+    ['query', { sql: 'SELECT 1', values: [] }, /no argument "values".* are: sql, limit\./],
+    ['tables', { table: 'inboxes' }, /no argument "table".* are: name\./],
+    ['freshness', { list: 'tags' }, /no argument "list": this tool takes none\./],
+  ] as const)
+    expect(await assistant.ask(tool, input)).toEqual({
+      isError: true,
+      text: expect.stringMatching(message) as string,
+    });
+});
+
+test('changes are read on after a cursor, and one of another history is refused', async () => {
+  const place = await freshMirrorFile();
+  const { database } = await livelyMirror(place, 1);
+  const assistant = await startAssistant(urlOf(place));
+  const { text } = await assistant.ask('changes', { after_id: 3, limit: 2 });
+  const [, cursor = ''] = /To read on, set after_id to "(5-[0-9a-f]{12})"/.exec(text) ?? [];
+  const onwards = dataOf(await assistant.ask('changes', { after_id: cursor, limit: 2 })) as Table;
+  expect(onwards.rows.map(([id]) => id)).toEqual([6, 7]);
+  for (const [after_id, message] of [
+    ['5-0123456789ab', 'is another one than that of the cursor'],
+    [99_999_999, 'The mirror has no change 99999999'],
+    ['newest', 'after_id: expected the id or the cursor of a change, but got "newest"'],
+  ] as const)
+    expect(await assistant.ask('changes', { after_id })).toEqual({
+      isError: true,
+      text: expect.stringContaining(message) as string,
+    });
+  await database.execute(`UPDATE epochs SET epoch = '0123456789ab'`);
+  expect(await assistant.ask('changes', { after_id: cursor })).toMatchObject({ isError: true });
 });
 
 rule(

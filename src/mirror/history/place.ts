@@ -13,6 +13,15 @@ export async function newestCursor(sql: Reads): Promise<Cursor> {
   return { id: row?.id ?? 0, epoch: row?.epoch ?? null };
 }
 
+/** The place after the change with this id. */
+export async function placeAt(sql: Reads, id: number): Promise<Cursor> {
+  const [row] = await sql.query<{ epoch: string | null }>(
+    `SELECT ${epochOf('CAST($1 AS BIGINT)')} AS epoch`,
+    id,
+  );
+  return { id, epoch: row?.epoch ?? null };
+}
+
 /**
  * Refuses a place that is not in this history.
  * @throws MirrorError `CURSOR_AHEAD` for an id beyond the newest change, `OTHER_EPOCH` if the change with
@@ -23,11 +32,8 @@ export async function refuseOther(sql: Reads, after: Cursor): Promise<void> {
   const newest = await newestCursor(sql);
   if (after.id > newest.id) throw await refusal(sql, { code: 'CURSOR_AHEAD', after, newest });
   if (after.epoch === null) return;
-  const [stored] = await sql.query<{ epoch: string | null }>(
-    `SELECT ${epochOf('CAST($1 AS BIGINT)')} AS epoch`,
-    after.id,
-  );
-  if (stored?.epoch !== after.epoch) throw await refusal(sql, { code: 'OTHER_EPOCH', after, newest });
+  const stored = await placeAt(sql, after.id);
+  if (stored.epoch !== after.epoch) throw await refusal(sql, { code: 'OTHER_EPOCH', after, newest });
 }
 
 interface Refused {

@@ -24,7 +24,7 @@ export interface FeedFilter {
 
 /**
  * The newest changes first; with `afterId` the oldest first. Each has its names beside its ids.
- * @throws MirrorError `USAGE` for an inbox or a field that does not exist
+ * @throws MirrorError `USAGE` for an inbox, an item or a field that does not exist
  */
 export async function readFeed(
   read: BoundedRead,
@@ -44,7 +44,7 @@ export async function readFeed(
   add('observed_at', '>=', since === undefined ? undefined : iso(since));
   if (afterId !== undefined) conditions.push(`changes.id > ${afterId}`);
   const order = afterId === undefined ? 'DESC' : 'ASC';
-  return await read(
+  const found = await read(
     `SELECT changes.id, changes.observed_at, changes.previously_seen_at, changes.list, changes.inbox_id,
        inboxes.display_name AS inbox, changes.item_id, changes.field, changes.old_value, changes.new_value,
        ${CHANGE_NAMES}, changes.item_values
@@ -52,6 +52,27 @@ export async function readFeed(
      WHERE ${conditions.join(' AND ')} ORDER BY changes.id ${order} LIMIT ${bounds.rows + 1}`,
     values,
     bounds,
+  );
+  if (found.rows.length === 0 && item !== undefined) await checkItem(read, item);
+  return found;
+}
+
+/** Refuses an id that the mirror has never had. @throws MirrorError `USAGE` */
+async function checkItem(read: BoundedRead, id: string): Promise<void> {
+  const inInboxes = ['inbox_users', 'inbox_tags', 'conversations'].map(
+    (table) =>
+      `EXISTS (SELECT 1 FROM inboxes JOIN ${table} AS item ON item.inbox_id = inboxes.id AND item.id = $1)`,
+  );
+  const { rows } = await read(
+    `SELECT 1 WHERE EXISTS (SELECT 1 FROM inboxes WHERE id = $1) OR ${inInboxes.join(' OR ')}`,
+    [id],
+    { rows: 1, characters: 1000 },
+  );
+  if (rows.length > 0) return;
+  throw new MirrorError(
+    'USAGE',
+    `The mirror has no conversation, tag, user or inbox with the id ${JSON.stringify(id)}. ` +
+      'The ids are in the tables conversations, inbox_tags, inbox_users and inboxes.',
   );
 }
 

@@ -15,14 +15,18 @@ export class Kinds {
   /** By kind: it is given up after this many failures. */
   readonly #most = new Map<ListName, number>();
 
+  /** Gives up the kind after its first failure, because the lists to be read next failed in an earlier run. */
+  doubt(list: ListName): void {
+    if (!this.#most.has(list)) this.#most.set(list, 1);
+  }
+
   /**
-   * Gives up the kind after its first failure, because it failed in an earlier run too.
-   * @param hasFailed the list to be read next has failed itself. Otherwise it is tried, whatever others did:
-   *   a broken list must not keep the healthy ones of its kind from being read
+   * Lets further lists of the kind fail, because those to be read next did not fail in an earlier run: broken
+   * lists must not keep the healthy ones of their kind from being read.
+   * @param isReadable others were read since the newest of the broken ones began to fail
    */
-  doubt(list: ListName, hasFailed: boolean): void {
-    if (!hasFailed) this.#most.set(list, this.#failuresOf(list) + 1);
-    else if (!this.#most.has(list)) this.#most.set(list, 1);
+  trust(list: ListName, isReadable: boolean): void {
+    this.#most.set(list, this.#failuresOf(list) + (isReadable ? MOST_FAILURES : 1));
   }
 
   noteRead(list: ListName): void {
@@ -33,9 +37,9 @@ export class Kinds {
     this.#failures.set(list, this.#failuresOf(list) + 1);
   }
 
-  /** True if the pass has read a list of the kind, or one has failed. */
-  wasTried(list: ListName): boolean {
-    return this.#read.has(list) || this.#failures.has(list);
+  /** True if the pass has read a list of the kind. */
+  wasRead(list: ListName): boolean {
+    return this.#read.has(list);
   }
 
   /** @throws MirrorError `ANSWER_FAILED` if the pass has given up the kind */

@@ -172,12 +172,15 @@ class PassRun {
     for (const group of doubtful) await this.#sweepDoubtful(group.filter((key) => !isSuspect(key)));
   }
 
-  /** Sweeps lists of a kind one by one, until a request has shown whether the kind can be read again. */
+  /** Sweeps lists of a kind one by one, until one of them has shown that the kind can be read again. */
   async #sweepDoubtful(keys: readonly ListKey[]): Promise<void> {
+    const [first] = keys;
+    if (first === undefined) return;
+    if (this.#past.hasFailed(first)) this.#kinds.doubt(first.list);
+    else this.#kinds.trust(first.list, this.#past.isReadable(keys));
     for (const [at, key] of keys.entries()) {
-      this.#kinds.doubt(key.list, this.#past.hasFailed(key));
       await this.#sweepEach([key]);
-      if (this.#kinds.wasTried(key.list)) return await this.#sweepEach(keys.slice(at + 1));
+      if (this.#kinds.wasRead(key.list)) return await this.#sweepEach(keys.slice(at + 1));
     }
   }
 

@@ -74,6 +74,19 @@ export class PastSweeps {
     return this.#hasFailedAlone(key) || this.endsRuns(key) || this.#isBroken(key);
   }
 
+  /** True if one of these lists, which are of one kind, was complete since the last of their kind failed. */
+  isReadable(keys: readonly ListKey[]): boolean {
+    const [first] = keys;
+    const kin = [...this.#latest.values()].map(newestSweep).filter((last) => last?.list === first?.list);
+    const failedSince = Math.max(
+      ...kin.map((last) => (last === undefined || !this.hasFailed(last) ? 0 : last.startedAt.getTime())),
+    );
+    return keys.some((key) => {
+      const last = this.#newest(key);
+      return last?.state === 'complete' && (last.finishedAt?.getTime() ?? 0) > failedSince;
+    });
+  }
+
   /** True if the last run ended at the list, by an error of its own or from outside (`#isCutOff`). */
   endsRuns(key: ListKey): boolean {
     return this.#stoppedThePass(key) || this.#isCutOff(key);

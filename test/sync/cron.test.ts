@@ -354,6 +354,19 @@ test.each<[string, number, ScriptedOutcome]>([
   },
 );
 
+test('lists of a kind that begin to fail, one more each day, leave all others of the kind their readings', async () => {
+  const cron = await filled({ sandbox: { conversations: Array<number>(6).fill(12) } });
+  let day = 0;
+  const isBroken = (path: string): boolean =>
+    cron.ids.slice(0, day + 1).some((id) => path === `/inboxes/${id}/users`);
+  fail(cron, isBroken, { status: 500 });
+  for (; day < 5; day += 1) {
+    await cron.sync();
+    expect(Math.max(...(await cron.ages(isBroken)).values()), `day ${day}`).toBeLessThan(HOUR);
+    cron.clock.advance(DAY);
+  }
+});
+
 test('a walk of a large list that failed once is repeated by the next daily sync', async () => {
   const cron = await filled({
     sandbox: { conversations: [1500, 12] },

@@ -75,7 +75,8 @@ export async function runPassFor(
   const turn = inTurn(async () => {
     signal.throwIfAborted();
     hasBegun = true;
-    return await withSession(io, (session) => runPass(session, spec, signal), { unattended: true });
+    const run = (session: Session): Promise<EndedPass> => runPass(session, spec, signal);
+    return await withSession(io, run, { unattended: true, waitsForBudget: true });
   });
   try {
     return resultOf(await unlessAborted(turn, signal, () => hasBegun));

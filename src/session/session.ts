@@ -65,6 +65,8 @@ export interface SessionOptions {
   readonly onEnded?: (ended: RequestEnd) => void;
   /** A service manager starts the command: a refused key stays refused, and retries are logged at debug. */
   readonly unattended?: boolean;
+  /** The command reads lists, and waits some minutes if the day's budget is spent (`Reservoir`). */
+  readonly waitsForBudget?: boolean;
   /** A person asks whether the key is valid now. */
   readonly testsKey?: boolean;
   /** The command opens the HTTP endpoints. */
@@ -216,7 +218,7 @@ async function openClient(
     defer,
   }: Omit<Session, 'client' | 'claim' | 'attach' | 'close'>,
   screen: Display,
-  { unattended = false, onEnded }: SessionOptions,
+  { unattended = false, waitsForBudget = false, onEnded }: SessionOptions,
 ): Promise<Client> {
   const http = createHttp(config.apiUrl ?? '', keys.current, { userAgent, network: config.network });
   defer(() => http.close());
@@ -225,8 +227,7 @@ async function openClient(
     clock,
     budget: config.budget,
     access,
-    // The daemon plans its requests over the day; a command has come too early.
-    ...(unattended ? {} : { budgetPatienceMs: BUDGET_PATIENCE_MS }),
+    ...(waitsForBudget ? { budgetPatienceMs: BUDGET_PATIENCE_MS } : {}),
     onGranted: (request) => keyUse.granted(request),
     onEvent: (event) => {
       logGateEvent(log, event, unattended ? 'debug' : 'warn');

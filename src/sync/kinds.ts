@@ -15,7 +15,7 @@ export class Kinds {
   /** By kind: it is given up after this many failures. */
   readonly #most = new Map<ListName, number>();
 
-  /** Gives up the kind after its first failure, because the lists to be read next failed in an earlier run. */
+  /** Gives up the kind after its first failure, because the lists to be read next failed some hours ago. */
   doubt(list: ListName): void {
     if (!this.#most.has(list)) this.#most.set(list, 1);
   }

@@ -176,8 +176,8 @@ class PassRun {
   async #sweepDoubtful(keys: readonly ListKey[]): Promise<void> {
     const [first] = keys;
     if (first === undefined) return;
-    if (this.#past.hasFailed(first)) this.#kinds.doubt(first.list);
-    else this.#kinds.trust(first.list, this.#past.isReadable(keys));
+    if (!this.#past.hasFailed(first)) this.#kinds.trust(first.list, this.#past.isReadable(keys));
+    else if (this.#past.wereTriedLately(keys, this.#deps.clock.now())) this.#kinds.doubt(first.list);
     for (const [at, key] of keys.entries()) {
       await this.#sweepEach([key]);
       if (this.#kinds.wasRead(key.list)) return await this.#sweepEach(keys.slice(at + 1));

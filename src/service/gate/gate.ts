@@ -10,10 +10,11 @@ import {
 } from '../../core/retry-timing.ts';
 import { readErrorMessage } from '../envelope.ts';
 import { type Answer, serviceTime } from '../http.ts';
-import { type Attempt, attempt, type Failure, throwIfHopeless, wasServed } from './attempt.ts';
+import { type Attempt, attempt, throwIfHopeless, wasServed } from './attempt.ts';
 import type { Call, CallOutcome, Exchange, FailedCall, LastFailure } from './calls.ts';
 import { clockDoubt, foreignCause, gaveUp } from './errors.ts';
 import type { GateEvent, RequestEnd } from './events.ts';
+import { Signs } from './signs.ts';
 import { isScheduled, type Slot, Turnstile, type TurnstileOptions } from './turnstile.ts';
 
 /** At most this many requests are sent for one call, the retries included. */
@@ -55,12 +56,7 @@ class LedgerGate implements Gate {
   readonly #options: GateOptions;
   readonly #turnstile: Turnstile;
   readonly #random: () => number;
-  /** Monotonic ms of the last answer that showed the service to be up. */
-  #lastGoodAt = Number.NEGATIVE_INFINITY;
-  /** Since that answer a call has failed with all its tries: a retry within seconds would not help. */
-  #isDown = false;
-  /** The number of calls that ask elsewhere now. Until they end, it is open whether the service is down. */
-  #askingElsewhere = 0;
+  readonly #signs = new Signs();
   #hasDoubtedClock = false;
   /** The end of the pause that was reported last, epoch ms. */
   #reportedPause = 0;
@@ -83,25 +79,25 @@ class LedgerGate implements Gate {
 
   async request<Result>(call: Call, exchange: Exchange<Result>): Promise<CallOutcome<Result>> {
     const { clock } = this.#options;
-    let failedSince = Number.POSITIVE_INFINITY;
-    let last: Failure | null = null;
+    let failed: FailedCall | null = null;
+    let failedSince: number | null = null;
     for (let attempts = 1; ; attempts += 1) {
       const queuedAt = clock.monotonic();
       const entered = this.#turnstile.enter(call, (granted) =>
         this.#sendIn(granted, granted.start - queuedAt, exchange),
       );
       const { slot, sent } = await entered.catch((error: unknown) => {
-        throw this.#unsent(call, last, attempts - 1, error);
+        throw this.#unsent(call, failed, error);
       });
-      const ended = await sent;
+      const last = await sent;
       const request = { requestId: slot.id, attempts };
-      if (ended.kind === 'good')
-        return { ...request, answer: ended.answer, ok: true, result: ended.reading.result };
-      if (ended.kind === 'refused') return { ...request, answer: ended.answer, ok: false };
-      throwIfHopeless(ended);
-      last = ended;
-      failedSince = Math.min(failedSince, clock.monotonic());
-      await this.#waitForRetry(call, ended, { ...request, failedSince, elsewhere: exchange.elsewhere });
+      if (last.kind === 'good')
+        return { ...request, answer: last.answer, ok: true, result: last.reading.result };
+      if (last.kind === 'refused') return { ...request, answer: last.answer, ok: false };
+      throwIfHopeless(last);
+      failedSince ??= clock.monotonic();
+      failed = { ...request, last, failedSince, elsewhere: exchange.elsewhere };
+      await this.#waitForRetry(call, failed);
     }
   }
 
@@ -110,19 +106,19 @@ class LedgerGate implements Gate {
    * pause, for this request as for every other.
    * @throws MirrorError if the call may not be retried
    */
-  async #waitForRetry(call: Call, ended: Failure, failed: FailedCall): Promise<void> {
+  async #waitForRetry(call: Call, failed: FailedCall): Promise<void> {
     const { entry, signal, tries = TRIES } = call;
     const { clock, onEvent, patienceMs = PATIENCE_MS } = this.#options;
-    const { kind, cause } = ended;
-    const { attempts } = failed;
+    const { attempts, last } = failed;
+    const { kind, cause } = last;
     const throttled = kind === 'throttled';
-    const alone = kind === 'throttled' && ended.alone === true;
-    if (kind === 'throttled' && !alone) await this.#turnstile.meetPause(clock.now(), ended.answer.status);
+    const alone = kind === 'throttled' && last.alone === true;
+    if (kind === 'throttled' && !alone) await this.#turnstile.meetPause(clock.now(), last.answer.status);
     // 429s count as tries: a request must not be repeated for ever while others are answered.
     const now = clock.now();
-    const hint = kind === 'failed' || alone ? retryAfter(ended.answer.retryAfter, now) : null;
+    const hint = kind === 'failed' || alone ? retryAfter(last.answer.retryAfter, now) : null;
     const asked = hint === null ? 0 : Math.min(hint, LONGEST_HINT_MS);
-    const most = this.#isDown && !throttled ? 1 : tries;
+    const most = this.#signs.isDown && !throttled ? 1 : tries;
     if (attempts >= most || asked > patienceMs || alone)
       throw await this.#giveUp(call, failed, { cause, throttled, alone, asked, now });
     if (throttled) return;
@@ -134,10 +130,14 @@ class LedgerGate implements Gate {
   }
 
   /** If the budget ended before a retry, the call has failed: else its caller would repeat it for ever. */
-  #unsent({ entry }: Call, last: Failure | null, tries: number, error: unknown): unknown {
-    if (last === null || last.kind === 'throttled' || !isMirrorError(error, 'BUDGET_SPENT')) return error;
-    const failure = { tries, cause: last.cause, throttled: false, everything: null, resumeAt: undefined };
-    return gaveUp(entry, { ...failure, now: this.#options.clock.now() });
+  #unsent({ entry }: Call, failed: FailedCall | null, error: unknown): unknown {
+    if (failed === null || failed.last.kind === 'throttled') return error;
+    if (!isMirrorError(error, 'BUDGET_SPENT')) return error;
+    const { last, attempts: tries, failedSince } = failed;
+    const { clock } = this.#options;
+    const everything = this.#signs.judgeOpen(failedSince, clock.monotonic());
+    const failure = { tries, cause: last.cause, throttled: false, everything };
+    return gaveUp(entry, { ...failure, resumeAt: undefined, now: clock.now() });
   }
 
   /**
@@ -150,7 +150,7 @@ class LedgerGate implements Gate {
     { requestId, attempts, failedSince, elsewhere }: FailedCall,
     { cause, throttled, alone, asked, now }: LastFailure,
   ): Promise<MirrorError> {
-    const { patienceMs = PATIENCE_MS } = this.#options;
+    const { clock, patienceMs = PATIENCE_MS } = this.#options;
     const { entry, tries = TRIES, isProbe = false } = call;
     // A call with fewer tries is a check, whose caller knows what its failure means. Scheduled work reads
     // another list next, unless the failure would shut the gate.
@@ -161,21 +161,23 @@ class LedgerGate implements Gate {
     try {
       if (asks) elsewhereMs = await this.#askElsewhere(failedSince, elsewhere);
     } catch (error) {
-      const isUnsent = call.signal?.aborted === true || isMirrorError(error, ...UNSENT);
-      if (asked === 0 || !isUnsent) throw error;
+      const isStopped = call.signal?.aborted === true;
+      if (isStopped ? asked === 0 : !isMirrorError(error, ...UNSENT)) throw error;
       // The wait for which this list asks is stored with it: the next reader keeps to it.
-      return gaveUp(entry, { ...failure, everything: null, resumeAt: new Date(now + asked) });
+      const resumeAt = asked > 0 ? new Date(now + asked) : undefined;
+      const everything = isStopped ? null : this.#signs.judgeOpen(failedSince, clock.monotonic());
+      return gaveUp(entry, { ...failure, everything, resumeAt });
     }
     const longest = Math.max(asked, elsewhereMs ?? 0);
     // Where other answers contradict an outage, `#hold` leaves the gate open.
     const proof = elsewhereMs === null ? requestId : null;
     const everything =
       !alone &&
-      failedSince > this.#lastGoodAt &&
+      this.#signs.isSilentSince(failedSince) &&
       (longest === 0 || isProbe || (await this.#hold(proof, cause, longest)));
     const waitMs = everything ? longest : asked;
     const resumeAt = waitMs > 0 ? new Date(now + waitMs) : undefined;
-    this.#isDown ||= everything && !throttled && this.#askingElsewhere === 0;
+    if (everything && !throttled) this.#signs.noteOutage();
     return gaveUp(entry, { ...failure, everything, resumeAt });
   }
 
@@ -187,16 +189,14 @@ class LedgerGate implements Gate {
    * @throws MirrorError `KEY_REFUSED`, the signal's reason, or why the other request could not be sent
    */
   async #askElsewhere(failedSince: number, elsewhere: FailedCall['elsewhere']): Promise<number | null> {
-    if (elsewhere === undefined || this.#isDown || failedSince <= this.#lastGoodAt) return null;
-    this.#askingElsewhere += 1;
+    const isKnown = this.#signs.isDown || !this.#signs.isSilentSince(failedSince);
+    if (elsewhere === undefined || isKnown) return null;
     try {
-      await elsewhere();
+      await this.#signs.whileAsking(elsewhere);
       return null;
     } catch (error) {
       if (!isMirrorError(error, ...OF_ELSEWHERE)) throw error;
       return Math.max(0, (error.resumeAt?.getTime() ?? 0) - this.#options.clock.now());
-    } finally {
-      this.#askingElsewhere -= 1;
     }
   }
 
@@ -233,8 +233,7 @@ class LedgerGate implements Gate {
     if (ended.kind !== 'lost') await this.#confirmClock(slot.id);
     onEnded?.({ status, waitedMs, durationMs: at - slot.start });
     if (wasServed(ended)) {
-      this.#lastGoodAt = at;
-      this.#isDown = false;
+      this.#signs.noteAnswer(at);
       if (slot.isTrial && (await ledger.endPause(slot.id))) onEvent?.({ kind: 'opened' });
       await this.#turnstile.ease();
     }

@@ -200,7 +200,7 @@ export class Turnstile {
       // Read again before the grant: another mirror of the key can lower the budget while the request waits.
       const readCap = (): number =>
         budget.isUsedUp ? 0 : isScheduled(request) ? scheduledCap(budget) : budget.perDay;
-      await this.#waitForBudget(readCap(), signal);
+      await this.#waitForBudget(readCap, signal);
       const launch = await this.#throttle.launched(signal);
       const heldMs = this.#lastStart + this.#gapMs * this.#slowdown - clock.monotonic();
       if (this.#slowdown > 1 && heldMs > 0) {
@@ -251,13 +251,14 @@ export class Turnstile {
   }
 
   /** @throws MirrorError `BUDGET_SPENT`, or the error of a refused key or a long pause */
-  async #waitForBudget(cap: number, signal?: AbortSignal): Promise<void> {
+  async #waitForBudget(readCap: () => number, signal?: AbortSignal): Promise<void> {
     const readNow = async (): Promise<number> => {
       // Another process may have followed a clock that was set for a moment.
       this.#followed = null;
       return await this.ledgerNow();
     };
     for (;;) {
+      const cap = readCap();
       const waitMs = await this.#reservoir.spentForMs(cap, readNow);
       if (waitMs === null) return;
       await this.throwIfShut();

@@ -138,6 +138,33 @@ test('a command waits some minutes for its next request to be free, and a daemon
   expect((await refusalOf(command.ask())).resumeAt.getTime()).toBeGreaterThan(clock.now() + 23 * HOUR);
 });
 
+test('a command whose budget is lowered while it waits is told so', async () => {
+  const { start, clock } = benchOf({ perDay: 0 });
+  const path = await freshMirrorFile();
+  const { ask } = await start(path, { budget: { ...FAST, perDay: 5 } });
+  await times(5, async () => {
+    await ask();
+    await clock.sleep(20 * SECOND);
+  });
+  await clock.sleep(DAY - 3 * MINUTE);
+  let isLowered = false;
+  const budget = {
+    ...FAST,
+    get perDay() {
+      return isLowered ? 4 : 5;
+    },
+    get lowered() {
+      return isLowered ? 'another mirror' : null;
+    },
+  };
+  const command = await start(path, { budget, budgetPatienceMs: 5 * MINUTE });
+  const asked = refusalOf(command.ask());
+  await clock.sleep(30 * SECOND);
+  isLowered = true;
+  await clock.sleep(MINUTE);
+  expect((await asked).message).toContain('The budget is lowered: another mirror.');
+});
+
 test.runIf(ON_SQLITE)('the ledger has each request before the service and its status after it', async () => {
   const { start, sandbox } = benchOf();
   const path = await freshMirrorFile();

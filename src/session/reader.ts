@@ -9,13 +9,26 @@ import { keyScope, type OtherMirror } from './key/records.ts';
 import { openKeyUse } from './key/use.ts';
 import { type Io, printWarning } from './terminal.ts';
 
+/** The variables that say where the mirror is. Others may be those of another program's `.env`. */
+const OF_ADDRESS = /^DATABASE_URL(?:_FILE)?\b/;
+
+/**
+ * The address of the mirror, for a command that uses nothing else of the configuration.
+ * @throws MirrorError `CONFIG`
+ */
+export function mirrorAddress(io: Io): string {
+  return readerConfig(io, OF_ADDRESS).databaseUrl;
+}
+
 /**
  * The configuration of a command that only reads the mirror. It warns about misspelt variables on stderr,
  * because they might make the command read the wrong mirror.
+ * @param uses the names of the variables that the command uses; by default all
  * @throws MirrorError `CONFIG`
  */
-export function readerConfig(io: Io): Config {
-  const config = readConfig(readEnvironment(io.env, io.cwd), io.cwd, { service: false });
+function readerConfig(io: Io, uses?: RegExp): Config {
+  const environment = readEnvironment(io.env, io.cwd);
+  const config = readConfig(environment, io.cwd, { service: false, own: io.env, uses });
   for (const sentence of config.warnings) printWarning(io.stderr, sentence);
   return config;
 }

@@ -4,7 +4,7 @@ import type { ListName } from '../../core/lists.ts';
 import { withoutKey } from '../../core/secrets.ts';
 import { readDatabaseUrl, sslModeWarnings } from './database-url.ts';
 import { type Endpoints, readEndpoints } from './endpoints.ts';
-import { configError, type Environment, type Read, readEnvFile, reader } from './environment.ts';
+import { configError, type Environment, type Read, readEnvFile, reader, withPlaces } from './environment.ts';
 import { exposedFileWarnings } from './exposed-files.ts';
 import { misspeltVariables } from './misspelt.ts';
 import { type Network, readNetwork } from './network.ts';
@@ -62,19 +62,24 @@ const STRETCHABLE = { users: '20 */6 * * *', tags: '40 */6 * * *' } as const;
 /** The default while single pages are read: every page of conversations once a day. */
 const CONVERSATIONS_DAILY = '0 3 * * *';
 
+/** A command's use of the variables. */
+interface Needs {
+  /** The command calls the service, so that address and key are required. */
+  readonly service: boolean;
+  /** The command serves HTTP. */
+  readonly endpoints?: boolean;
+  /** The environment without the variables of `.env`, if they are among those that are read. */
+  readonly own?: Environment;
+  /** The names of the variables that the command uses: a fault of another does not matter. By default all. */
+  readonly uses?: RegExp | undefined;
+}
+
 /**
  * Reads and checks every variable.
  * @param folder the start of relative paths
- * @param needs `service`: the command calls the service, so that address and key are required;
- *   `endpoints`: the command serves HTTP; `own`: the environment without the variables of `.env`, if they
- *   are in `environment`
  * @throws MirrorError `CONFIG`, which names all wrong variables at once and never shows the key
  */
-export function readConfig(
-  environment: Environment,
-  folder: string,
-  needs: { service: boolean; endpoints?: boolean; own?: Environment },
-): Config {
+export function readConfig(environment: Environment, folder: string, needs: Needs): Config {
   const faults: string[] = [];
   const { env, known } = observed(environment);
   const read = reader(env, faults);
@@ -110,9 +115,15 @@ export function readConfig(
     storePublicPermalink: readBoolean(read, 'STORE_PUBLIC_PERMALINK'),
   };
   const envFile = needs.own === undefined ? null : readEnvFile(folder);
-  const slips = [...misspeltVariables(environment, known), ...(envFile?.warnings ?? [])];
+  const slips = [
+    ...misspeltVariables(environment, known),
+    ...(needs.service ? (envFile?.warnings ?? []) : []),
+  ];
   const masked = (texts: readonly string[]): string[] => texts.map((text) => withoutKey(text, config.key));
-  if (faults.length > 0) throw configError(masked(faults), slips);
+  const { own, uses = /^/ } = needs;
+  const wrong = faults.filter((fault) => uses.test(fault));
+  const placed = envFile === null || own === undefined ? wrong : withPlaces(wrong, envFile, own);
+  if (placed.length > 0) throw configError(masked(placed), slips);
   const stray = () => strayKeyWarnings(environment, needs.own ?? environment, folder);
   const exposed = () => exposedFileWarnings(environment, folder, { ...config, envFile });
   const risks = needs.service ? [...stray(), ...exposed()] : [];

@@ -7,9 +7,19 @@ import { readSettingsFile } from './files.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The variables of the `.env` file in `folder`, if it exists; those of `env` override them. */
+/**
+ * The variables of the `.env` file in `folder`, if it exists; those of `env` override them. NAME_FILE of
+ * `env` overrides NAME of the file too, and the reverse: both give one value.
+ */
 export function readEnvironment(env: Environment, folder: string): Environment {
-  return { ...readEnvFile(folder).variables, ...env };
+  const { variables } = readEnvFile(folder);
+  const left = Object.entries(variables).filter(([name]) => !env[otherName(name)]?.trim());
+  return { ...Object.fromEntries(left), ...env };
+}
+
+/** `NAME_FILE` for `NAME`, and the reverse. */
+function otherName(name: string): string {
+  return name.endsWith('_FILE') ? name.slice(0, -'_FILE'.length) : `${name}_FILE`;
 }
 
 /** The path of the `.env` file in `folder`, and what it sets: nothing if it does not exist. */
@@ -40,6 +50,21 @@ export function readEnvFile(folder: string): EnvFile {
   const text = new TextDecoder().decode(bytes);
   const variables = parseEnv(text);
   return { path, variables, warnings: cutValueWarnings(text, variables) };
+}
+
+/**
+ * The faults, each with the path of `.env` if its value is from there.
+ * @param own the environment without the variables of `.env`
+ */
+export function withPlaces(
+  faults: readonly string[],
+  { path, variables }: EnvFile,
+  own: Environment,
+): string[] {
+  return faults.map((fault) => {
+    const [name = ''] = /^\w*/.exec(fault) ?? [];
+    return own[name] === undefined && variables[name]?.trim() ? `${fault} (in ${path})` : fault;
+  });
 }
 
 /** A value without quotes, up to a `#` between other characters. Behind a space, `#` begins a comment. */

@@ -7,7 +7,9 @@ import { readEnvironment } from '../../../src/session/config/environment.ts';
 import { readNetwork } from '../../../src/session/config/network.ts';
 import { AUTHORITY } from '../../support/certificates.ts';
 import { temporaryFolder } from '../../support/mirror.ts';
-import { newProgram, SECRET } from '../../support/program.ts';
+import { newProgram, SECRET, testProgram } from '../../support/program.ts';
+import { urlOf } from '../../support/provider.ts';
+import { freshMirrorFile } from '../../support/template.ts';
 
 const GOOD = { INBOX_API_URL: 'https://api.example.com/v1', INBOX_API_KEY: SECRET };
 
@@ -120,6 +122,51 @@ test('a real environment variable wins over .env', () => {
   writeFileSync(join(folder, '.env'), 'PAGE_SIZE=50\nREQUESTS_PER_DAY=100\nREQUESTS_RESERVED=1\n');
   const config = readConfig(readEnvironment({ ...GOOD, PAGE_SIZE: '20' }, folder), folder, { service: true });
   expect(config).toMatchObject({ budget: { pageSize: 20, perDay: 100 } });
+});
+
+test('a file that the environment names for a value wins over the value in .env, and the reverse', () => {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, 'address'), 'file:/data/named.db\n');
+  const read = (inFile: string, env: Record<string, string>) => {
+    writeFileSync(join(folder, '.env'), inFile);
+    return readConfig(readEnvironment(env, folder), folder, { service: false }).databaseUrl;
+  };
+  const [NAMED, OTHER] = ['file:/data/named.db', 'file:/data/other.db'];
+  expect(read(`DATABASE_URL=${OTHER}\n`, { DATABASE_URL_FILE: 'address' })).toBe(NAMED);
+  expect(read('DATABASE_URL_FILE=address\n', { DATABASE_URL: OTHER })).toBe(OTHER);
+  expect(read(`DATABASE_URL=${OTHER}\n`, { DATABASE_URL_FILE: '' })).toBe(OTHER);
+  expect(() => read(`DATABASE_URL=${OTHER}\nDATABASE_URL_FILE=address\n`, {})).toThrow(/both are set/);
+});
+
+test('a command that only reads the mirror ignores faults of variables that it does not use', async () => {
+  const program = await testProgram({}, { DATABASE_URL: urlOf(await freshMirrorFile()) });
+  const path = join(program.folder, '.env');
+  writeFileSync(
+    path,
+    'REPORT_TIMEZONE=Mars\nWEBHOOK_SECRET=abc\nHTTP_PORT=http\nHTTP_TOKEN=a\nPAGE_SIZE=500\n',
+  );
+  const commands = [['query', 'SELECT 1'], ['tables'], ['export', 'inboxes'], ['changes']];
+  for (const argv of commands) expect((await program.run(...argv)).exitCode, argv[0]).toBe(0);
+  const { exitCode, stderr } = await program.run('status');
+  expect({ exitCode, stderr }).toEqual({
+    exitCode: 2,
+    stderr: expect.stringContaining('5 problems') as string,
+  });
+  delete program.env['DATABASE_URL'];
+  writeFileSync(path, 'DATABASE_URL=mysql://me@host/app\nREPORT_TIMEZONE=Mars\n');
+  expect((await program.run('query', 'SELECT 1')).stderr).toContain(
+    `a problem:\n  DATABASE_URL: expected file:PATH, such as file:./mirror.db, or ` +
+      `postgresql://USER:PASSWORD@HOST/DATABASE; its value is not shown here (in ${path})\n`,
+  );
+});
+
+test('a fault of a value of .env names that file, and one of the environment does not', async () => {
+  const program = await testProgram({}, { HTTP_PORT: 'http' });
+  const path = join(program.folder, '.env');
+  writeFileSync(path, 'REPORT_TIMEZONE=Mars\nHTTP_PORT=8787\n');
+  const { stderr } = await program.run('sync');
+  expect(stderr).toContain(`but got "Mars" (in ${path})\n`);
+  expect(stderr).toMatch(/HTTP_PORT: .* but got "http"\n/);
 });
 
 test.each([

@@ -79,13 +79,14 @@ export function addChanges(program: Command, run: Runner): void {
 export async function runChanges(io: Io, options: ChangesOptions): Promise<number> {
   refuseTwoFormats(options);
   const { systemClock } = await import('../../../session/clock.ts');
-  const { openReader } = await import('../../../session/reader.ts');
+  const { openToRead } = await import('../../../query/open.ts');
+  const { mirrorAddress } = await import('../../../session/reader.ts');
   const { changePrinter } = await import('../../output/changes.ts');
   const clock = systemClock();
-  const { readCursor } = await import('../../../mirror/mirror.ts');
+  const { openMirror, readCursor } = await import('../../../mirror/mirror.ts');
   const filter = await parseFilter(options, clock.now());
   const request = parseOptions(options, filter, readCursor);
-  const { mirror } = await openReader(io);
+  const mirror = openMirror(await openToRead(mirrorAddress(io)));
   try {
     const checked = { ...request, filter: await checkFilter(filter, mirror.names) };
     const { format, raw = false, follow: isFollowing = false } = options;

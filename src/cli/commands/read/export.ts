@@ -53,8 +53,8 @@ export function addExport(program: Command, run: Runner): void {
 async function runExport(io: Io, tables: string[], options: Options): Promise<number> {
   const { exportMirror } = await import('../../../export/export.ts');
   const { systemClock } = await import('../../../session/clock.ts');
-  const { readerConfig } = await import('../../../session/reader.ts');
-  const { databaseUrl } = readerConfig(io);
+  const { mirrorAddress } = await import('../../../session/reader.ts');
+  const databaseUrl = mirrorAddress(io);
   const sinceId = options.sinceId === undefined ? null : await placeIn(databaseUrl, options.sinceId);
   const progress = await progressOn(io);
   const task: ExportOptions = {

@@ -21,8 +21,8 @@ async function runMcp(io: Io, timeout: string): Promise<number> {
   const { serveAssistant } = await import('../../../assistant/server.ts');
   const { openReadOnly } = await import('../../../query/open.ts');
   const { keyToMask } = await import('../../../session/config/secrets.ts');
-  const { readerConfig } = await import('../../../session/reader.ts');
-  const { databaseUrl } = readerConfig(io);
+  const { mirrorAddress } = await import('../../../session/reader.ts');
+  const databaseUrl = mirrorAddress(io);
   // An assistant shows a server that does not start better than one that fails at each question.
   await (await openReadOnly(databaseUrl)).close();
   const key = keyToMask(io.env, io.cwd);

@@ -60,14 +60,14 @@ async function runQuery(
   const limit = most === undefined ? undefined : parseLimit(most, format);
   const limitMs = timeout === undefined ? null : parseTimeout(timeout);
   const { openReadOnly } = await import('../../../query/open.ts');
-  const { readerConfig } = await import('../../../session/reader.ts');
-  const config = readerConfig(io);
+  const { mirrorAddress } = await import('../../../session/reader.ts');
+  const databaseUrl = mirrorAddress(io);
   const sql = argument === '-' ? await unlessAborted(text(process.stdin), io.signal) : argument;
   const late = new AbortController();
   const timer = limitMs === null ? undefined : setTimeout(() => late.abort(tooLate(timeout ?? '')), limitMs);
   const signal = AbortSignal.any([io.signal, late.signal]);
   try {
-    const mirror = await openReadOnly(config.databaseUrl, signal);
+    const mirror = await openReadOnly(databaseUrl, signal);
     try {
       const querying = mirror.query(sql);
       // Loads while the database runs the query.
@@ -81,7 +81,7 @@ async function runQuery(
       if (chart) await printChart(io.stdout, result);
       else await printRows(io, result, { format, raw, limit }, signal);
       await warnOfFirstCopy(io, mirror, sql);
-      await warnOfUnlikeInstants(io, config.databaseUrl, sql);
+      await warnOfUnlikeInstants(io, databaseUrl, sql);
       return EXIT.done;
     } finally {
       await mirror.close();

@@ -22,8 +22,8 @@ export function addTables(program: Command, run: Runner): void {
 
 async function printTables(io: Io, name: string | undefined, json: boolean): Promise<number> {
   const { describe } = await import('../../../query/tables.ts');
-  const { readerConfig } = await import('../../../session/reader.ts');
-  const described = await describe(readerConfig(io).databaseUrl);
+  const { mirrorAddress } = await import('../../../session/reader.ts');
+  const described = await describe(mirrorAddress(io));
   const shown = name === undefined ? described : [await tableOf(described, name)];
   const [only] = shown;
   if (json) printJson(io.stdout, JSON.stringify(shown, null, 2));

@@ -13,6 +13,9 @@ const UNSAFE =
 /** No retry helps against a missing table. */
 const DAMAGE = /^42P01/;
 
+/** The DETAIL of these names the views in the way. That of others can repeat a value of the mirror. */
+const NAMES_VIEWS = /^2BP01/;
+
 /**
  * SQLSTATEs, system error codes and texts of the driver, with their meaning for the user. The first match
  * wins.
@@ -40,7 +43,7 @@ const CAUSES: [RegExp, string][] = [
       'Put the schema back or restore a backup, then start the program again',
   ],
   [
-    /^2BP01/,
+    NAMES_VIEWS,
     'has views of your own that read views of the mirror, and this program must replace those. ' +
       'Nothing was changed; drop your views, run the command again, then create them again',
   ],
@@ -95,6 +98,8 @@ interface AdapterCause {
   readonly kind?: string;
   readonly originalCode?: string;
   readonly originalMessage?: string;
+  /** The server's DETAIL. */
+  readonly detail?: string;
 }
 
 /**
@@ -112,7 +117,8 @@ export function asPostgresError(thrown: unknown, name: string): unknown {
   // lines.
   const message = cause.originalMessage ?? (error.message === cause.kind ? '' : error.message || code);
   const [firstLine = ''] = message.split('\n');
-  const detail = firstLine === '' ? '' : ` (${firstLine})`;
+  const views = NAMES_VIEWS.test(text) && cause.detail ? `: ${cause.detail.replaceAll('\n', '; ')}` : '';
+  const detail = firstLine === '' ? '' : ` (${firstLine}${views})`;
   return new MirrorError('DATABASE', `The database ${name} ${known[1]}${detail}.`, {
     isDamage: DAMAGE.test(text),
     cause: thrown,

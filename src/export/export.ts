@@ -2,10 +2,10 @@ import { cursorText } from '../mirror/mirror.ts';
 import { openReadOnly, sqliteFile } from '../query/open.ts';
 import type { ReadOnlyMirror } from '../query/result.ts';
 import { newEnding, publish, refuseExisting, removePartial } from './folder/files.ts';
-import { type ExportRun, readManifest, withRun, writeManifest } from './folder/manifest.ts';
+import { type ExportRun, filesLeft, readManifest, withRun, writeManifest } from './folder/manifest.ts';
 import { writeInThread } from './thread.ts';
 import { inTurn } from './folder/turn.ts';
-import { type ExportOptions, writeFiles, type Written } from './write.ts';
+import { type ExportOptions, type FileNames, writeFiles, type Written } from './write.ts';
 
 /**
  * Writes tables and views to files, all as the mirror is at one moment. Either all files take their names, or
@@ -13,7 +13,7 @@ import { type ExportOptions, writeFiles, type Written } from './write.ts';
  * @throws MirrorError `USAGE` for an unknown table or an existing file, `OUTPUT` if a file cannot be written
  */
 export async function exportTables(mirror: ReadOnlyMirror, options: ExportOptions): Promise<ExportRun> {
-  return await exportBy((ending) => writeFiles(mirror, options, ending), options);
+  return await exportBy((names) => writeFiles(mirror, options, names), options);
 }
 
 /** Exports like `exportTables` from a database. `signal` stops it at any moment; no file then has changed. */
@@ -24,7 +24,7 @@ export async function exportMirror(
 ): Promise<ExportRun> {
   const path = sqliteFile(url);
   if (path !== null)
-    return await exportBy((ending) => writeInThread({ path, options, ending }, signal), options);
+    return await exportBy((names) => writeInThread({ path, options, names }, signal), options);
   const mirror = await openReadOnly(url, signal);
   try {
     return await exportTables(mirror, options);
@@ -34,27 +34,24 @@ export async function exportMirror(
 }
 
 /**
- * An export whose files `write` makes, under temporary names that end in its argument. If it fails, none of
- * them is left.
+ * An export whose files `write` makes, under temporary names. If it fails, none of them is left.
  */
 async function exportBy(
-  write: (ending: string) => Promise<Written>,
+  write: (names: FileNames) => Promise<Written>,
   { folder, force, now, version }: Pick<ExportOptions, 'folder' | 'force' | 'now' | 'version'>,
 ): Promise<ExportRun> {
-  await readManifest(folder);
   const ending = newEnding();
+  const left = await filesLeft(folder, await readManifest(folder));
   try {
-    const written = await write(ending);
+    const written = await write({ ending, left });
     const run = runOf(written, { now, version });
     if (run.files.length > 0)
       await inTurn(folder, async () => {
         // Another export into the folder may have ended meanwhile.
-        if (!force)
-          refuseExisting(
-            folder,
-            run.files.map(({ file }) => file),
-          );
-        const manifest = await writeManifest(folder, withRun(await readManifest(folder), run), ending);
+        const before = await readManifest(folder);
+        const names = run.files.map(({ file }) => file);
+        if (!force) refuseExisting(folder, names, await filesLeft(folder, before));
+        const manifest = await writeManifest(folder, withRun(before, run), ending);
         await publish([...written.files, manifest]);
       });
     return run;

@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { unlessAborted } from '../core/abortable.ts';
 import { type Failure, restoredError } from '../query/sqlite/failure.ts';
 import { startThread } from '../query/sqlite/start.ts';
-import type { ExportOptions, Written } from './write.ts';
+import type { ExportOptions, FileNames, Written } from './write.ts';
 
 /** For new objects. A group of rows is garbage once it is written: so, little of it grows old. */
 const YOUNG_MB = 24;
@@ -15,8 +15,7 @@ const FLAGS = ['--semi-space-growth-factor=2', '--heap-growing-percent=100'] as 
 export interface Task {
   readonly path: string;
   readonly options: Omit<ExportOptions, 'onRows'>;
-  /** Of the temporary names of the files. */
-  readonly ending: string;
+  readonly names: FileNames;
 }
 
 /** A message of the thread: its progress, then how it ended. */

@@ -9,7 +9,7 @@ import { writeFiles } from './write.ts';
 /** The progress is reported at most once in this many ms. */
 const REPORTED_MS = 100;
 
-const { path, options, ending } = workerData as Task;
+const { path, options, names } = workerData as Task;
 const starter = toStarter();
 starter.postMessage(await exported());
 
@@ -23,7 +23,7 @@ async function exported(): Promise<Report> {
   try {
     const mirror = openSqliteReadOnly(path);
     try {
-      return { written: await writeFiles(mirror, { ...options, onRows }, ending) };
+      return { written: await writeFiles(mirror, { ...options, onRows }, names) };
     } finally {
       await mirror.close();
     }

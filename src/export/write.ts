@@ -33,6 +33,14 @@ export interface ExportOptions {
   readonly onRows: (table: string, rows: number) => void;
 }
 
+/** The temporary names of an export's files, and names that it may take. */
+export interface FileNames {
+  /** How the temporary names end. */
+  readonly ending: string;
+  /** The names of files that a killed export left, which may be replaced. */
+  readonly left: readonly string[];
+}
+
 /** A table to write: its file, and its range if it is a feed of changes. */
 interface Job {
   readonly relation: Relation;
@@ -61,13 +69,13 @@ interface WrittenTable {
 }
 
 /**
- * Writes tables and views to files under temporary names that end in `ending`, which stay if it throws. All
- * are as the mirror is at one moment. A thread runs it: it imports no large module.
+ * Writes tables and views to files under temporary names, which stay if it throws. All are as the mirror is
+ * at one moment. A thread runs it: it imports no large module.
  */
 export async function writeFiles(
   mirror: ReadOnlyMirror,
   options: ExportOptions,
-  ending: string,
+  { ending, left }: FileNames,
 ): Promise<Written> {
   const { folder, force } = options;
   await mirror.holdStill();
@@ -78,6 +86,7 @@ export async function writeFiles(
     refuseExisting(
       folder,
       jobs.map(({ file }) => file),
+      left,
     );
   await makeFolder(folder);
   const tables: WrittenTable[] = [];

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { zstdDecompressSync } from 'node:zlib';
@@ -263,6 +263,33 @@ rule(
     ]);
   },
 );
+
+rule('an export replaces a file that a killed export published without its manifest', async () => {
+  const program = await filled();
+  const path = (name: string): string => join(program.folder, 'lake', name);
+  await program.run('export', 'changes', '--out', 'lake');
+  const before = readFileSync(path('manifest.json'), 'utf8');
+  const cursor = (JSON.parse(before) as { changes_up_to: string }).changes_up_to;
+  program.sandbox.applyEvents(20);
+  await program.run('sync');
+  const onwards = ['export', 'changes', '--out', 'lake', '--since-id', cursor];
+  await program.run(...onwards);
+  // The state between the last two names of an export.
+  renameSync(path('manifest.json'), path('.manifest.json.5a1e0c3f.partial'));
+  writeFileSync(path('manifest.json'), before);
+
+  const { exitCode, stderr } = await program.run(...onwards);
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+  const { exports } = JSON.parse(readFileSync(path('manifest.json'), 'utf8')) as { exports: ExportRun[] };
+  expect(exports.flatMap(({ files }) => files.map(({ file }) => file))).toEqual([
+    'changes.parquet',
+    `changes-after-${cursor.split('-')[0]}.parquet`,
+  ]);
+  // The manifest lists that file now, and no export has published this one.
+  writeFileSync(path('inboxes.parquet'), 'of a person');
+  for (const argv of [onwards, ['export', 'inboxes', '--out', 'lake']])
+    expect((await program.run(...argv)).stderr).toContain('Add --force');
+});
 
 rule('a folder that has the name of a file ends the export before any file has its name', async () => {
   const program = await filled();

@@ -19,9 +19,12 @@ export interface PartialFile extends NamedFile {
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 
+/** How all temporary names end. */
+export const PARTIAL = '.partial';
+
 /** How the temporary names of one export end. Another export into the folder, of any machine, has others. */
 export function newEnding(): string {
-  return `.${randomUUID()}.partial`;
+  return `.${randomUUID()}${PARTIAL}`;
 }
 
 /** Makes the folder. @throws MirrorError `OUTPUT` */
@@ -31,9 +34,12 @@ export async function makeFolder(folder: string): Promise<void> {
   );
 }
 
-/** @throws MirrorError `USAGE` if one of the files exists */
-export function refuseExisting(folder: string, names: readonly string[]): void {
-  const existing = names.filter((name) => existsSync(join(folder, name)));
+/**
+ * @param left names of files that a killed export left, which may be replaced
+ * @throws MirrorError `USAGE` if one of the other files exists
+ */
+export function refuseExisting(folder: string, names: readonly string[], left: readonly string[]): void {
+  const existing = names.filter((name) => !left.includes(name) && existsSync(join(folder, name)));
   if (existing.length === 0) return;
   throw new MirrorError(
     'USAGE',

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { messageOf, MirrorError } from '../../core/errors.ts';
 import { LIST_NAMES } from '../../core/lists.ts';
 import { STATES } from '../../query/reads/ages.ts';
-import { abandon, asOutput, finish, type NamedFile, openPartial } from './files.ts';
+import { abandon, asOutput, finish, type NamedFile, openPartial, PARTIAL } from './files.ts';
 
 /** The list of an export folder's files. */
 const MANIFEST = 'manifest.json';
@@ -63,6 +63,27 @@ export async function readManifest(folder: string): Promise<Manifest> {
         'Name another folder with --out, or remove the file.',
       { cause: messageOf(error) },
     );
+  }
+}
+
+/**
+ * The names of files that a killed export may have published: its manifest still has the temporary name, and
+ * the folder's manifest does not list them. Nothing refers to such a file: the next export may replace it.
+ */
+export async function filesLeft(folder: string, { exports }: Manifest): Promise<string[]> {
+  const listed = new Set(exports.flatMap(({ files }) => files.map(({ file }) => file)));
+  const names = await readdir(folder).catch(() => []);
+  const left = names.filter((name) => name.startsWith(`.${MANIFEST}.`) && name.endsWith(PARTIAL));
+  const runs = await Promise.all(left.map((name) => lastRun(join(folder, name))));
+  return runs.flatMap((run) => run?.files.map(({ file }) => file) ?? []).filter((file) => !listed.has(file));
+}
+
+/** The newest export in a manifest; undefined if the text is none, as of one that is being written. */
+async function lastRun(path: string): Promise<ExportRun | undefined> {
+  try {
+    return SHAPE.parse(JSON.parse(await readFile(path, 'utf8'))).exports.at(-1);
+  } catch {
+    return undefined;
   }
 }
 

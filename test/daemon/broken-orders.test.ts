@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { HOUR, MINUTE } from '../../src/core/clock.ts';
+import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
+import { iso } from '../../src/database/instants.ts';
 import { openMirror } from '../../src/mirror/mirror.ts';
 import { daemonHouse, type TestHouse } from '../support/daemon.ts';
 import { nthInbox } from '../support/rows.ts';
@@ -66,3 +67,50 @@ describe('an order with a list that alone', () => {
     expect(others.slice(-4).reduce((sum, hour) => sum + hour, 0)).toBeGreaterThanOrEqual(60);
   });
 });
+
+/** Fills the ledger with the requests of the day before, so many an hour in its first half. */
+async function spendDay({ database, clock, sandbox }: TestHouse, perHour: number): Promise<void> {
+  const now = clock.now();
+  const early = perHour * 12;
+  const count = 5000 - sandbox.arrivals.length;
+  const half = 12 * HOUR;
+  for (let nth = 0; nth < count; nth += 1) {
+    const at = nth < early ? (nth * half) / early : half + ((nth - early) * half) / (count - early);
+    await database.execute(
+      `INSERT INTO requests (sent_at, method, path, list, inbox_id, reason, status, duration_ms, items)
+       VALUES ($1, 'GET', '/inboxes/20117/conversations', 'conversations', '20117', 'page', 200, 5, 100)`,
+      iso(now - DAY + at),
+    );
+  }
+}
+
+test.each([200, 230])(
+  'an outage that begins when an order has spent the budget is known as one, and costs few requests (%i an hour)',
+  async (perHour) => {
+    const house = await daemonHouse({
+      sandbox: { conversations: [500, 300, 100], perDay: 100_000 },
+      limits: { pageSize: 100, perDay: 5000, reserved: 250 },
+      pollMs: 10_000,
+      readPages: true,
+    });
+    const { clock, sandbox } = house;
+    const first = await house.start();
+    await clock.sleep(10 * MINUTE);
+    await first.stop();
+    await spendDay(house, perHour);
+    await house.start();
+    await clock.sleep(MINUTE);
+    await house.order({ kind: 'resync' });
+    await clock.sleep(2 * MINUTE);
+    sandbox.script(() => ({ status: 503 }));
+    await clock.sleep(HOUR);
+    expect((await house.status()).outage).not.toBeNull();
+    const from = sandbox.arrivals.length;
+    await clock.sleep(3 * HOUR);
+    expect(sandbox.arrivals.length - from).toBeLessThan(30);
+    sandbox.script(undefined);
+    await clock.sleep(HOUR);
+    expect((await house.status()).outage).toBeNull();
+    expect(await house.late()).toEqual([]);
+  },
+);

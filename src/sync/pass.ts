@@ -12,7 +12,7 @@ import { Kinds } from './kinds.ts';
 import { PastSweeps } from './past.ts';
 import { PLACES } from './planning/planner.ts';
 import { asRecord } from './record.ts';
-import { findStuck, isAlreadyDone, isOutdated, isUnfinished, reasonOf } from './resuming.ts';
+import { findStuck, isAlreadyDone, isOutdated, isReadAgain, isUnfinished, reasonOf } from './resuming.ts';
 import { reachIn, sweepList } from './sweep.ts';
 
 /** How a pass ended. `stopped` is the error that ended it early, null if it ran to its end. */
@@ -59,7 +59,7 @@ export async function runPass(deps: PassDeps, spec: PassSpec, places = PLACES): 
   if (!isOpen) {
     const failed = report.lists.filter(isMissing);
     await end(failed.length === 0 ? null : notComplete(failed.map(({ key }) => key)), asRecord(report));
-    if (await isOutdated(deps, spec, pass)) {
+    if (await isOutdated(deps, spec, pass, past)) {
       const next = await runPass(deps, spec, places);
       // This pass is complete, whatever stops the next one.
       if (next.stopped === null) return next;
@@ -73,6 +73,16 @@ export async function runPass(deps: PassDeps, spec: PassSpec, places = PLACES): 
 
 function isMissing({ outcome }: ListReport): boolean {
   return outcome === 'failed' || outcome === 'paused';
+}
+
+/** The report of a list that was read twice. */
+function bothOf(first: ListReport, second: ListReport): ListReport {
+  return {
+    ...second,
+    inserted: first.inserted + second.inserted,
+    changed: first.changed + second.changed,
+    deleted: first.deleted + second.deleted,
+  };
 }
 
 function notComplete(keys: readonly ListKey[]): string {
@@ -216,20 +226,34 @@ class PassRun {
 
   async #read(key: ListKey): Promise<void> {
     const { mirror, clock } = this.#deps;
+    const [spec, pass, past] = [this.#spec, this.#pass, this.#past];
     try {
-      if (this.#isWhole()) await mirror.sweeps.abandon(key, this.#pass.id, clock.now());
-      this.#report(
-        await sweepList(this.#deps, key, {
-          reason: reasonOf(this.#spec),
-          acceptedBy: this.#spec.acceptDeletes ? this.#pass.id : null,
-          acceptAccount: this.#spec.acceptAccount,
-        }),
-      );
-      await mirror.passes.touch(this.#pass.id, clock.now());
+      if (this.#isWhole()) await this.#endEarlier(key);
+      const read = await this.#sweepOnce(key, spec.acceptDeletes ? pass.id : null);
+      if (await isReadAgain(this.#deps, spec, pass, { past, key }))
+        this.#report(bothOf(read, await this.#sweepOnce(key, null)));
+      else this.#report(read);
+      await mirror.passes.touch(pass.id, clock.now());
     } catch (error) {
       if (isMirrorError(error, 'ANSWER_FAILED')) this.#kinds.noteFailure(key.list);
       throw error;
     }
+  }
+
+  /**
+   * Ends a sweep that an earlier pass has left. If only its questions are left, they are asked: in the next
+   * sweep each would be asked for the first time again, and one that always fails would keep it incomplete.
+   */
+  async #endEarlier(key: ListKey): Promise<void> {
+    const { mirror, clock } = this.#deps;
+    const isSameAccount = !this.#spec.acceptAccount;
+    if (isSameAccount && (await mirror.sweeps.isWalked(key, this.#pass.id))) await this.#sweepOnce(key, null);
+    else await mirror.sweeps.abandon(key, this.#pass.id, clock.now());
+  }
+
+  async #sweepOnce(key: ListKey, acceptedBy: number | null): Promise<ListReport> {
+    const { acceptAccount } = this.#spec;
+    return await sweepList(this.#deps, key, { reason: reasonOf(this.#spec), acceptedBy, acceptAccount });
   }
 
   #fail(key: ListKey, error: unknown): void {

@@ -76,6 +76,13 @@ export class PastSweeps {
     return this.#hasFailedAlone(key) || this.endsRuns(key) || this.#isBroken(key);
   }
 
+  /** True if a walk of the list is open of which pages were read `ms` before `now` (epoch ms), or earlier. */
+  hasOldPages(key: ListKey, ms: number, now: number): boolean {
+    const last = this.#newest(key);
+    const isOpen = last?.state === 'running' || last?.state === 'paused';
+    return isOpen && last.pages > 0 && now - last.startedAt.getTime() >= ms;
+  }
+
   /** True if one of these lists was tried in the 12 hours before `now` (epoch ms). */
   wereTriedLately(keys: readonly ListKey[], now: number): boolean {
     return keys.some((key) => now - this.#triedAt(key) < LATELY_MS);

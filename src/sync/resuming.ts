@@ -107,26 +107,47 @@ export function isUnfinished(
 }
 
 /**
- * True for a sync that has ended and that an earlier run began so long ago that the lists of that run are due
- * again, if the budget is enough for all lists, or never is.
+ * True for a pass that has ended and that an earlier run began so long ago that the lists of that run are due
+ * again, if the budget is enough for all lists. For a sync also if it never is.
  */
 export async function isOutdated(
   { mirror, clock, budget }: PassDeps,
   spec: PassSpec,
   pass: Pass,
+  past: PastSweeps,
 ): Promise<boolean> {
   const now = clock.now();
-  if (!isReplaceable(spec) || spec.kind !== 'sync' || !pass.resumed || budget === undefined) return false;
-  if (now - pass.startedAt.getTime() < OUTDATED_MS) return false;
+  const isSync = spec.kind === 'sync';
+  const oldMs = isSync ? OUTDATED_MS : RESYNC_STUCK_MS;
+  if (!isReplaceable(spec) || !pass.resumed || budget === undefined) return false;
+  if (now - pass.startedAt.getTime() < oldMs) return false;
   const inboxes = (await mirror.inboxes()).filter(({ id }) => coversInbox(spec, id));
   let cost = 0;
   let isOld = false;
   for (const key of keysOf(spec.lists, inboxes)) {
     const last = await mirror.sweeps.lastComplete(key);
     cost += last?.pages ?? 1;
-    isOld ||= last !== null && now - last.finishedAt.getTime() >= OUTDATED_MS;
+    isOld ||= last !== null && now - last.finishedAt.getTime() >= oldMs;
+    isOld ||= isSync && past.hasOldPages(key, oldMs, now);
   }
   // No day is enough for all lists: each run reads as much as it can.
-  if (cost > budget.perDay) return true;
+  if (isSync && cost > budget.perDay) return true;
   return isOld && (await mirror.ledger.budgetLeft(budget.perDay, now)).left > cost;
+}
+
+/**
+ * True for a list of which a new sync has resumed and completed an old walk, if the budget is enough to read
+ * it once more: the pages that the walk had read before can be a day old.
+ */
+export async function isReadAgain(
+  { mirror, clock, budget }: PassDeps,
+  spec: PassSpec,
+  pass: Pass,
+  { past, key }: { readonly past: PastSweeps; readonly key: ListKey },
+): Promise<boolean> {
+  const now = clock.now();
+  if (!isReplaceable(spec) || spec.kind !== 'sync' || pass.resumed || budget === undefined) return false;
+  if (!past.hasOldPages(key, OUTDATED_MS, now)) return false;
+  const { left } = await mirror.ledger.budgetLeft(budget.perDay, now);
+  return left > ((await mirror.sweeps.lastComplete(key))?.pages ?? 1);
 }

@@ -342,3 +342,28 @@ test('a person who opens the gate also ends the wait of an outage for which the 
   await clock.sleep(10 * MINUTE);
   expect((await house.late()).length, 'the first list that failed rests alone').toBeLessThanOrEqual(1);
 });
+
+test('a list that fails does not keep a daemon that restarts every ten minutes from reading the others', async () => {
+  const house = await daemonHouse({
+    sandbox: { conversations: [120, 60], perDay: 480 },
+    limits: { pageSize: 20, perDay: 480, reserved: 24 },
+    pollMs: 10_000,
+    readPages: true,
+  });
+  const { clock, sandbox } = house;
+  let daemon = await house.start();
+  await clock.sleep(HOUR);
+  const { id } = nthInbox(sandbox, 0);
+  sandbox.script(({ path }) => (path.includes(`${id}/tags`) ? { status: 500 } : undefined));
+  const answered: number[] = [];
+  for (let lives = 0; lives < 144; lives += 1) {
+    const from = sandbox.arrivals.length;
+    await clock.sleep(10 * MINUTE - 20_000);
+    await daemon.stop();
+    await clock.sleep(10_000);
+    daemon = await house.start();
+    await clock.sleep(10_000);
+    answered.push(sandbox.arrivals.slice(from).filter(({ status }) => status === 200).length);
+  }
+  expect(answered.slice(72).reduce((sum, count) => sum + count)).toBeGreaterThan(100);
+});

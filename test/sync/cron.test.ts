@@ -108,6 +108,55 @@ test('a sync whose runs are all stopped says when it has read all lists', async 
   expect(ended).toContain(true);
 });
 
+test.each<[string, ScriptedOutcome]>([
+  ['a reset', 'reset'],
+  ['a 500', { status: 500 }],
+])('after %s in a walk of one list, the next daily sync reads its first pages too', async (_, failure) => {
+  const cron = await filled({ sandbox: { conversations: [300, 20] } });
+  const { world } = cron.service.sandbox;
+  const [inbox = ''] = cron.ids;
+  const first = world.inbox(inbox).conversations.order[0]!;
+  failLatePages(cron, failure);
+  await cron.sync();
+  cron.service.sandbox.script(undefined);
+  world.setStatus(inbox, first, 'closed-since');
+  cron.clock.advance(DAY);
+  const { mirror } = await cron.sync();
+  const rows = await mirror.database.query(`SELECT status FROM conversations WHERE id = $1`, first);
+  expect(rows).toEqual([{ status: 'closed-since' }]);
+});
+
+test('a daily resync deletes rows and reads every page, although one question always fails', async () => {
+  const cron = await filled({ sandbox: { conversations: [60, 20] } });
+  const { world } = cron.service.sandbox;
+  const [inbox = ''] = cron.ids;
+  const { order } = world.inbox(inbox).conversations;
+  const [bad, gone, kept] = [order[10]!, order[20]!, order[40]!];
+  fail(cron, (path) => path.endsWith(`/conversations/${bad}`), { status: 500 });
+  for (const id of [bad, gone]) world.removeConversation(inbox, id);
+  for (let day = 0; day < 4; day += 1) {
+    world.setStatus(inbox, kept, `of-day-${day}`);
+    const { mirror } = await cron.sync({ kind: 'resync' });
+    const rows = await mirror.database.query(`SELECT status FROM conversations WHERE id = $1`, kept);
+    expect(rows).toEqual([{ status: `of-day-${day}` }]);
+    cron.clock.advance(DAY);
+  }
+  const { mirror } = await cron.sync({ kind: 'resync' });
+  const deleted = await mirror.database.query(`SELECT id FROM conversations WHERE deleted_at IS NOT NULL`);
+  expect(deleted).toEqual([{ id: gone }]);
+});
+
+test('a daily resync that was stopped once reads all lists on the next day', async () => {
+  const cron = await filled({ sandbox: { conversations: [12, 12, 12] } });
+  cron.clock.advance(DAY);
+  cron.timeoutMs = 8 * SECOND;
+  await cron.sync({ kind: 'resync' });
+  cron.timeoutMs = null;
+  cron.clock.advance(DAY);
+  await cron.sync({ kind: 'resync' });
+  expect(Math.max(...(await cron.ages()).values())).toBeLessThan(HOUR);
+});
+
 test('a sync that takes days ends when it has read all lists', async () => {
   const cron = await filled({ sandbox: { conversations: [300, 300] } });
   cron.clock.advance(DAY);

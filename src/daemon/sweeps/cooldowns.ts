@@ -74,9 +74,14 @@ export class Cooldowns {
     return this.#backoff.until(listId(key));
   }
 
-  /** The cheapest lists for a test of the service: lists without a cooldown first, then by its end. */
-  leastBlamed(inboxes: readonly { readonly id: string }[]): ListKey[] {
-    return [INBOXES, ...keysOf(['users'], inboxes)].toSorted((a, b) => this.until(a) - this.until(b));
+  /**
+   * The cheapest lists for a test of the service: lists without a cooldown first, then by its end.
+   * @param failedAt orders those with the same end
+   */
+  leastBlamed(inboxes: readonly { readonly id: string }[], failedAt: (key: ListKey) => number): ListKey[] {
+    return [INBOXES, ...keysOf(['users'], inboxes)].toSorted(
+      (a, b) => this.until(a) - this.until(b) || failedAt(a) - failedAt(b),
+    );
   }
 
   /**

@@ -12,6 +12,7 @@ import { type DueList, readAgenda } from '../../sync/planning/agenda.ts';
 import { mayBegin, type PlaceClaim, PLACES, turnOf } from '../../sync/planning/planner.ts';
 import { reachIn, sweepList } from '../../sync/sweep.ts';
 import { Cooldowns, isOwnFault, refusedUntil } from './cooldowns.ts';
+import { listsForTest } from './outage-test.ts';
 import { pacedClient } from './pacer.ts';
 import { PageReads, type PageReadsDeps, type ReadPages } from './pages.ts';
 import { RunningSweeps } from './running.ts';
@@ -168,10 +169,9 @@ export class ScheduledSweeps {
     this.#queue = this.#cooldowns.mayBegin(due, this.#running.lists(), now);
     const wornFilling = ({ first, worn }: DueList): boolean => first && worn;
     this.#wornFillings = [...this.#queue, ...this.#running.lists()].filter(wornFilling).length;
-    // A list that failed may be broken by itself: it would hide that the service answers others.
     if (mustTest) {
-      this.#queue = this.#queue.filter(({ key }) => !this.#cooldowns.isBlamed(key));
-      if (this.#queue.length === 0) this.#queue = await this.#testList();
+      const deps = { mirror, cooldowns: this.#cooldowns, isBusy: (key: ListKey) => this.#isBusy(key) };
+      this.#queue = await listsForTest(deps, this.#queue);
     }
     // While nothing is due, only a slot, trouble, or the end of a sweep or order changes that; each replans.
     // A list that waits because the service asked to is due all the same.
@@ -203,14 +203,6 @@ export class ScheduledSweeps {
    */
   #mustTest(): boolean {
     return this.#deps.isOutage() || this.#deps.isOtherAccount();
-  }
-
-  /** The list that tests the service; empty if none is free. */
-  async #testList(): Promise<DueList[]> {
-    const inboxes = await this.#deps.mirror.inboxes();
-    const key = this.#cooldowns.leastBlamed(inboxes).find((list) => !this.#isBusy(list));
-    if (key === undefined) return [];
-    return [{ key, requests: 1, first: false, spent: 0, small: true, worn: false, waits: false }];
   }
 
   async #sweep({ key, ...list }: DueList, stop: AbortController): Promise<void> {

@@ -150,6 +150,18 @@ export class Sweeps extends SweepReader {
     });
   }
 
+  /** True if a sweep from before a pass has read all pages of the list, and only its questions are left. */
+  async isWalked({ list, inboxId }: ListKey, passId: number): Promise<boolean> {
+    const found = await this.#fenced.database.query(
+      `SELECT id FROM sweeps WHERE ${THE_LIST} AND ${OPEN} AND pages > 0 AND next_page IS NULL
+         AND started_at < (SELECT started_at FROM sync_requests WHERE id = $3)`,
+      list,
+      inboxId,
+      passId,
+    );
+    return found.length > 0;
+  }
+
   /** Abandons the list's open sweeps that began before a pass. The next one begins at the first page. */
   async abandon(key: ListKey, passId: number, now: number): Promise<void> {
     const beforeThePass = 'started_at < (SELECT started_at FROM sync_requests WHERE id = $4)';

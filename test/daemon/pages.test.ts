@@ -270,6 +270,7 @@ describe('a daemon that reads single pages', () => {
   test.each([
     ['500', {}],
     ['503', { 'retry-after': '86400' }],
+    ['429', {}],
   ])(
     'names a list of which no page can be read any more because of a %s',
     async (status, headers) => {

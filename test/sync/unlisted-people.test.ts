@@ -53,6 +53,37 @@ test('a user that waits for a person was last seen when the search last found it
   expect(await count(database, 'unlisted')).toBe(1);
 });
 
+test.each(['users', 'tags'] as const)(
+  'one of the %s that its search still finds for a moment waits for a person, and those removed later are deleted',
+  async (list) => {
+    const hidden = new Set<string>();
+    const mirror = await mirrorWith(hidden);
+    const { sandbox, clock, database } = mirror;
+    const inbox = firstInbox(sandbox);
+    const [late, next, last] = firstIds(inbox[list], 3, 3);
+    const remove = (id: string): void => {
+      if (list === 'users') sandbox.world.removeUser(inbox.id, id);
+      else sandbox.world.removeTag(inbox.id, id);
+    };
+    hidden.add(late!);
+    await mirror.sync();
+    remove(late!);
+    hidden.clear();
+    for (let hours = 0; hours < 60; hours += 1) {
+      if (hours === 30) remove(next!);
+      if (hours === 40) remove(last!);
+      clock.advance(HOUR);
+      await mirror.sync();
+    }
+    const deleted = await database.query<{ id: string }>(
+      `SELECT id FROM inbox_${list} WHERE deleted_at IS NOT NULL ORDER BY id`,
+    );
+    expect(deleted.map(({ id }) => id).toSorted()).toEqual([next!, last!].toSorted());
+    const { lists } = await mirror.writer.status(clock.now());
+    expect(lists.find((one) => one.list === list)).toMatchObject({ suspects: 1, held: 1 });
+  },
+);
+
 describe.each(['users', 'tags'] as const)('one of the %s that its list leaves out for good', (list) => {
   async function mirrorThatLacksOne(): Promise<{ mirror: TestMirror; remove(nth: number): void }> {
     const hidden = new Set<string>();

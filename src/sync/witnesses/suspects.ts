@@ -36,7 +36,7 @@ export async function settleSuspects(
   tally: Tally,
 ): Promise<number> {
   const closed = await deps.mirror.suspects.closeWalk(walked, deps.clock.now());
-  const { sweep, suspects, unlisted, isLacking, hasAccepted } = closed;
+  const { sweep, suspects, unlisted, isLacking, returned, hasAccepted } = closed;
   await askUnlisted(deps, sweep, unlisted, options, tally);
   const ids = await acceptedIds(deps, sweep, options);
   const isAccepted = (suspect: Suspect): boolean => ids.has(suspect.id) && isIndependent(suspect, sweep, 0);
@@ -46,8 +46,15 @@ export async function settleSuspects(
   // The brake does not count the deletions of a sweep that a person has accepted: it deletes no other row.
   const onlyAcquits = options.acceptedBy !== null || hasAccepted;
   const judging = { ...options, onlyAcquits, isLacking };
-  const { held } = await judgeSuspects(deps, sweep, others, judging, tally);
-  return held;
+  if (isLacking || sweep.list === 'inboxes' || sweep.list === 'conversations')
+    return (await judgeSuspects(deps, sweep, others, judging, tally)).held;
+  // A row that its list has left out once, and that its search does not find any more, may have another name.
+  const waiting = others.filter(({ id }) => returned.has(id));
+  const clear = others.filter(({ id }) => !returned.has(id));
+  const judged = await judgeSuspects(deps, sweep, clear, judging, tally);
+  const { held } = await judgeSuspects(deps, sweep, waiting, { ...judging, isLacking: true }, tally);
+  if (judged.held > 0 && held > 0) await deps.mirror.suspects.hold(sweep, judged.held + held);
+  return judged.held + held;
 }
 
 async function acceptedIds(

@@ -1,5 +1,5 @@
 import { HOUR, MINUTE } from '../../core/clock.ts';
-import type { UnlistedRow } from '../../mirror/items/suspects/suspects.ts';
+import type { UnlistedRow } from '../../mirror/items/suspects/closed-walk.ts';
 import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
 import type { SweepDeps, Tally } from '../deps.ts';
 import { hearSuspects, type Settling } from './hearing.ts';

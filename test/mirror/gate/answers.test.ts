@@ -90,7 +90,7 @@ test('lists of an inbox draw 429s alone if the list of inboxes is served, and no
   }
 });
 
-test('pages fail from the first failure after the last one that was served, without 429s', async () => {
+test('pages fail from the first failure after the last one that was served, and after 429s for two hours', async () => {
   const page = { list: 'conversations', reason: 'page' } as const;
   const mirror = await ledgerOf([
     { ...page, agoMs: 5 * HOUR, status: 500 },
@@ -101,9 +101,16 @@ test('pages fail from the first failure after the last one that was served, with
     { ...page, agoMs: 0, status: null },
   ]);
   await write(mirror, '2', [{ ...page, agoMs: MINUTE, status: 500 }]);
+  await write(mirror, '3', [{ ...page, agoMs: HOUR, status: 429 }]);
+  await write(mirror, '4', [
+    { ...page, agoMs: 3 * HOUR, status: 429 },
+    { ...page, agoMs: HOUR, status: 429 },
+  ]);
   const now = mirror.clock.now();
-  expect([...(await openMirror(mirror.database).failingPages(now))]).toEqual([
+  const failing = await openMirror(mirror.database).failingPages(now);
+  expect([...failing].toSorted(([a], [b]) => Number(a) - Number(b))).toEqual([
     ['1', { since: new Date(now - 2 * HOUR), requests: 2, cause: 'HTTP 503' }],
+    ['4', { since: new Date(now - 3 * HOUR), requests: 2, cause: 'HTTP 429' }],
   ]);
 });
 

@@ -18,25 +18,36 @@ const SINCE_MS = DAY + HOUR;
 /** A page that failed rests for 10 minutes. Until it has failed again, that is no news. */
 const LEAST_MS = 15 * MINUTE;
 
+/** 429s are most often the account's, and end in less time than this. */
+const LEAST_OF_429S_MS = 2 * HOUR;
+
 /**
- * Reads from the ledger which inboxes' single pages fail at `now` (epoch ms), by inbox. A 429 is no failure
- * of the page.
+ * Reads from the ledger which inboxes' single pages fail at `now` (epoch ms), by inbox. 429s count where
+ * pages fail in no other way.
  */
 export async function readFailingPages(sql: Sql, now: number): Promise<Map<string, FailingPages>> {
-  const failed = await sql.query<{ inbox_id: string; sent_at: Date; error: string }>(
-    `SELECT failed.inbox_id, failed.sent_at, failed.error
-     FROM (SELECT id, inbox_id, sent_at, error FROM requests
-       WHERE reason = 'page' AND sent_at > $1 AND error IS NOT NULL AND COALESCE(status, 0) <> 429) AS failed
+  const failed = await sql.query<{
+    inbox_id: string;
+    sent_at: Date;
+    error: string;
+    status: number | null;
+  }>(
+    `SELECT failed.inbox_id, failed.sent_at, failed.error, failed.status
+     FROM (SELECT id, inbox_id, sent_at, error, status FROM requests
+       WHERE reason = 'page' AND sent_at > $1 AND error IS NOT NULL) AS failed
      LEFT JOIN (SELECT inbox_id, max(id) AS id FROM requests
        WHERE list = 'conversations' AND reason <> 'probe' AND sent_at > $1 AND ${IS_SERVED}
        GROUP BY inbox_id) AS served ON served.inbox_id = failed.inbox_id
      WHERE served.id IS NULL OR failed.id > served.id ORDER BY failed.id`,
     iso(now - SINCE_MS),
   );
-  const byInbox = new Map<string, FailingPages>();
-  for (const { inbox_id: inboxId, sent_at: sentAt, error } of failed) {
-    const { since, requests } = byInbox.get(inboxId) ?? { since: sentAt, requests: 0 };
-    byInbox.set(inboxId, { since, requests: requests + 1, cause: error });
+  const failing = new Map<string, FailingPages>();
+  for (const [inboxId, all] of Map.groupBy(failed, ({ inbox_id: id }) => id)) {
+    const others = all.filter(({ status }) => status !== 429);
+    const [requests, leastMs] = others.length > 0 ? [others, LEAST_MS] : [all, LEAST_OF_429S_MS];
+    const [first, last] = [requests[0]!, requests.at(-1)!];
+    if (now - first.sent_at.getTime() < leastMs) continue;
+    failing.set(inboxId, { since: first.sent_at, requests: requests.length, cause: last.error });
   }
-  return new Map([...byInbox].filter(([, { since }]) => now - since.getTime() >= LEAST_MS));
+  return failing;
 }

@@ -6,11 +6,12 @@ import { refuseEnded } from '../../sweeps/ended.ts';
 import type { Sweep } from '../../sweeps/sweeps.ts';
 import { type SuspectAnswer, writeAnswer } from './answers.ts';
 import { exceedsBrake } from './brake.ts';
+import { type ClosedWalk, NO_SUSPECTS } from './closed-walk.ts';
 import { listedByLast } from '../sightings.ts';
 import { itemSql } from '../statements.ts';
 import { tombstone } from '../tombstones.ts';
 import { countUndecided, readUndecided } from './undecided.ts';
-import { countUnlisted, forgetListed, type UnlistedTimes } from './unlisted.ts';
+import { countUnlisted, forgetListed, hasRecent, type UnlistedTimes } from './unlisted.ts';
 import { isUnsteady } from './unsteady.ts';
 
 /** A condition on the rows of any list. */
@@ -23,22 +24,6 @@ export interface Suspect {
   readonly askBy: string | null;
   /** When a complete sweep first did not list it; null if this sweep is the first. */
   readonly missingSince: Date | null;
-}
-
-/** A row that the list leaves out, and that the service has returned when it was asked for it. */
-export interface UnlistedRow extends Suspect, UnlistedTimes {}
-
-/** The rows that a sweep with every page lacks. */
-interface ClosedWalk {
-  /** The sweep with its start by the present clock, as the suspicions are: the clock may have been set. */
-  readonly sweep: Sweep;
-  readonly suspects: readonly Suspect[];
-  /** Rows that are no suspects, because the service has returned them although the list left them out. */
-  readonly unlisted: readonly UnlistedRow[];
-  /** The list leaves out rows that the service has returned, also if they are suspects by now. */
-  readonly isLacking: boolean;
-  /** An earlier run of the sweep has deleted rows with a person's consent. */
-  readonly hasAccepted: boolean;
 }
 
 /** Reads suspects, unlisted rows and listed examples. */
@@ -155,8 +140,7 @@ export class Suspects extends SuspectReader {
    * suspects no row.
    */
   async closeWalk(known: Sweep, now: number): Promise<ClosedWalk> {
-    if (known.withoutId > 0)
-      return { sweep: known, suspects: [], unlisted: [], isLacking: false, hasAccepted: false };
+    if (known.withoutId > 0) return { sweep: known, ...NO_SUSPECTS };
     const { database, write } = this.#fenced;
     const { table, unseen, scope } = itemSql(known.list, database.dialect);
     const askBy = SEARCHED_BY[known.list] ?? 'NULL';
@@ -193,7 +177,8 @@ export class Suspects extends SuspectReader {
         const times = isSuspect.has(id) ? undefined : returned.get(id);
         return times === undefined ? [] : { id, askBy: ask_by, missingSince: null, ...times };
       });
-      return { sweep, suspects, unlisted, isLacking: returned.size > 0, hasAccepted };
+      const isLacking = unlisted.length > 0 || hasRecent(returned, sweep.startedAt);
+      return { sweep, suspects, unlisted, isLacking, returned, hasAccepted };
     });
   }
 

@@ -1,3 +1,4 @@
+import { DAY } from '../../../core/clock.ts';
 import { LIST_NAMES, listId, type ListKey, type ListName, TABLES } from '../../../core/lists.ts';
 import type { Database, Sql } from '../../../database/database.ts';
 import type { Dialect } from '../../../database/dialect.ts';
@@ -90,6 +91,11 @@ export async function forgetListed(
   await forgetUnlisted(tx, dialect, key, listed);
   for (const id of listed) unlisted.delete(id);
   return unlisted;
+}
+
+/** True if the service has returned one of these rows in the day before `at`. */
+export function hasRecent(unlisted: ReadonlyMap<string, UnlistedTimes>, at: Date): boolean {
+  return [...unlisted.values()].some(({ returnedAt }) => at.getTime() - returnedAt.getTime() < DAY);
 }
 
 /** Forgets unlisted rows. */

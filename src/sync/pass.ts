@@ -75,14 +75,14 @@ function isMissing({ outcome }: ListReport): boolean {
   return outcome === 'failed' || outcome === 'paused';
 }
 
-/** The report of a list that was read twice. */
-function bothOf(first: ListReport, second: ListReport): ListReport {
-  return {
+/** The report of a list of which several sweeps were carried on, one after the other. */
+function sumOf(reports: readonly ListReport[]): ListReport {
+  return reports.reduce((first, second) => ({
     ...second,
     inserted: first.inserted + second.inserted,
     changed: first.changed + second.changed,
     deleted: first.deleted + second.deleted,
-  };
+  }));
 }
 
 function notComplete(keys: readonly ListKey[]): string {
@@ -228,11 +228,11 @@ class PassRun {
     const { mirror, clock } = this.#deps;
     const [spec, pass, past] = [this.#spec, this.#pass, this.#past];
     try {
-      if (this.#isWhole()) await this.#endEarlier(key);
-      const read = await this.#sweepOnce(key, spec.acceptDeletes ? pass.id : null);
+      const reports = this.#isWhole() ? await this.#endEarlier(key) : [];
+      reports.push(await this.#sweepOnce(key, spec.acceptDeletes ? pass.id : null));
       if (await isReadAgain(this.#deps, spec, pass, { past, key }))
-        this.#report(bothOf(read, await this.#sweepOnce(key, null)));
-      else this.#report(read);
+        reports.push(await this.#sweepOnce(key, null));
+      this.#report(sumOf(reports));
       await mirror.passes.touch(pass.id, clock.now());
     } catch (error) {
       if (isMirrorError(error, 'ANSWER_FAILED')) this.#kinds.noteFailure(key.list);
@@ -244,11 +244,13 @@ class PassRun {
    * Ends a sweep that an earlier pass has left. If only its questions are left, they are asked: in the next
    * sweep each would be asked for the first time again, and one that always fails would keep it incomplete.
    */
-  async #endEarlier(key: ListKey): Promise<void> {
+  async #endEarlier(key: ListKey): Promise<ListReport[]> {
     const { mirror, clock } = this.#deps;
     const isSameAccount = !this.#spec.acceptAccount;
-    if (isSameAccount && (await mirror.sweeps.isWalked(key, this.#pass.id))) await this.#sweepOnce(key, null);
-    else await mirror.sweeps.abandon(key, this.#pass.id, clock.now());
+    if (isSameAccount && (await mirror.sweeps.isWalked(key, this.#pass.id)))
+      return [await this.#sweepOnce(key, null)];
+    await mirror.sweeps.abandon(key, this.#pass.id, clock.now());
+    return [];
   }
 
   async #sweepOnce(key: ListKey, acceptedBy: number | null): Promise<ListReport> {

@@ -14,10 +14,16 @@ export class Kinds {
   readonly #failures = new Map<ListName, number>();
   /** By kind: it is given up after this many failures. */
   readonly #most = new Map<ListName, number>();
+  readonly #allowedOf: (list: ListName) => number;
 
-  /** Gives up the kind after its first failure, because the lists to be read next failed some hours ago. */
+  /** @param allowedOf how many lists of a kind may fail that has failed in an earlier run */
+  constructor(allowedOf: (list: ListName) => number) {
+    this.#allowedOf = allowedOf;
+  }
+
+  /** Gives up the kind sooner, because the lists to be read next failed in an earlier run. */
   doubt(list: ListName): void {
-    if (!this.#most.has(list)) this.#most.set(list, 1);
+    if (!this.#most.has(list)) this.#most.set(list, this.#allowedOf(list));
   }
 
   /**
@@ -26,7 +32,8 @@ export class Kinds {
    * @param isReadable others were read since the newest of the broken ones began to fail
    */
   trust(list: ListName, isReadable: boolean): void {
-    this.#most.set(list, this.#failuresOf(list) + (isReadable ? MOST_FAILURES : 1));
+    const further = Math.max(isReadable ? MOST_FAILURES : 1, this.#allowedOf(list));
+    this.#most.set(list, this.#failuresOf(list) + further);
   }
 
   noteRead(list: ListName): void {

@@ -109,7 +109,7 @@ class PassRun {
   readonly #lanes: Bottleneck;
   readonly #halt = new AbortController();
   readonly #past: PastSweeps;
-  readonly #kinds = new Kinds();
+  readonly #kinds: Kinds;
   /** Looks at the gate before the first request; rejects if it is shut. */
   #gate: Promise<void> | null = null;
 
@@ -128,6 +128,7 @@ class PassRun {
     this.#spec = spec;
     this.#pass = pass;
     this.#past = past;
+    this.#kinds = new Kinds((list) => past.failuresAllowed(list, deps.clock.now()));
     const Limiter = bottleneckOn(deps.clock);
     this.#lanes = new Limiter({ maxConcurrent: places });
   }
@@ -187,7 +188,7 @@ class PassRun {
     const [first] = keys;
     if (first === undefined) return;
     if (!this.#past.hasFailed(first)) this.#kinds.trust(first.list, this.#past.isReadable(keys));
-    else if (this.#past.wereTriedLately(keys, this.#deps.clock.now())) this.#kinds.doubt(first.list);
+    else this.#kinds.doubt(first.list);
     for (const [at, key] of keys.entries()) {
       await this.#sweepEach([key]);
       if (this.#kinds.wasRead(key.list)) return await this.#sweepEach(keys.slice(at + 1));

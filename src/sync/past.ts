@@ -1,7 +1,7 @@
 import { HOUR, MINUTE } from '../core/clock.ts';
 import { type ErrorCode, MirrorError } from '../core/errors.ts';
 import { duration, plural } from '../core/humanize.ts';
-import { listId, type ListKey, resyncCommand } from '../core/lists.ts';
+import { listId, type ListKey, type ListName, resyncCommand } from '../core/lists.ts';
 import { LONGEST_HINT_MS } from '../core/retry-timing.ts';
 import type { Failing } from '../mirror/gate/answers/failing.ts';
 import { newestSweep } from '../mirror/mirror.ts';
@@ -18,7 +18,11 @@ const LEAST_UNANSWERED = 2;
 /** Two requests at least this many ms apart belong to two runs. */
 const APART_MS = 5 * MINUTE;
 
-const LATELY_MS = 12 * HOUR;
+/** At most this many lists of a kind may fail in a pass, however long ago the kind was tried. */
+const MOST_ALLOWED = 24;
+
+/** Puts lists that follow each other far apart: often the first ones fail together. */
+const GOLDEN_RATIO = 0.618034;
 
 /** After a failed walk of at most this many requests a list does not rest. */
 const CHEAP = 10;
@@ -62,7 +66,7 @@ export class PastSweeps {
         ? 'not failed, but one of its kind ended a run, and none is answered'
         : 'not failed, but one of its kind ended a run';
     };
-    const kin = keys.filter((key) => kinds.has(key.list) && !this.hasFailed(key));
+    const kin = apart(keys.filter((key) => kinds.has(key.list) && !this.hasFailed(key)));
     const ranked = Map.groupBy([...kin, ...failed], rankOf);
     const groups = RANKS.flatMap((rank) => [
       ...Map.groupBy(ranked.get(rank) ?? [], ({ list }) => list).values(),
@@ -83,9 +87,15 @@ export class PastSweeps {
     return isOpen && last.pages > 0 && now - last.startedAt.getTime() >= ms;
   }
 
-  /** True if one of these lists was tried in the 12 hours before `now` (epoch ms). */
-  wereTriedLately(keys: readonly ListKey[], now: number): boolean {
-    return keys.some((key) => now - this.#triedAt(key) < LATELY_MS);
+  /**
+   * How many lists of a kind may fail in this pass: one for each hour since a list of the kind was last
+   * tried. A run each hour must not spend the day on a kind that fails, and a run each day must not leave the
+   * healthy ones unread for weeks.
+   */
+  failuresAllowed(list: ListName, now: number): number {
+    const ofKind = [...this.#latest.values()].map(newestSweep).filter((last) => last?.list === list);
+    const triedAt = Math.max(0, ...ofKind.map((last) => last?.heartbeatAt.getTime() ?? 0));
+    return Math.min(Math.max(1, Math.floor((now - triedAt) / HOUR)), MOST_ALLOWED);
   }
 
   /** True if one of these lists, which are of one kind, was complete since the last of their kind failed. */
@@ -199,4 +209,10 @@ export class PastSweeps {
   #newest(key: ListKey): LatestSweep | undefined {
     return newestSweep(this.#latest.get(listId(key)) ?? []);
   }
+}
+
+/** Orders lists so that any few of them in a row are spread over all. */
+function apart(keys: readonly ListKey[]): ListKey[] {
+  const places = keys.map((key, nth) => ({ key, at: (nth * GOLDEN_RATIO) % 1 }));
+  return places.toSorted((a, b) => b.at - a.at).map(({ key }) => key);
 }

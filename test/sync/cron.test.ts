@@ -403,6 +403,22 @@ test.each<[string, number, ScriptedOutcome]>([
   },
 );
 
+test.each<[string, number]>([
+  ['a daily sync', DAY],
+  ['an hourly sync', HOUR],
+])('%s reads the healthy lists of a kind, although the first ten of twenty fail', async (_, every) => {
+  const cron = await filled({ sandbox: { conversations: Array<number>(20).fill(3) } });
+  cron.clock.advance(every);
+  const isBroken = (path: string): boolean =>
+    cron.ids.slice(0, 10).some((id) => path === `/inboxes/${id}/conversations`);
+  fail(cron, isBroken, { status: 500 });
+  for (let runs = 0; runs < 5; runs += 1) {
+    await cron.sync();
+    if (runs > 1) expect(Math.max(...(await cron.ages(isBroken)).values()), `run ${runs}`).toBeLessThan(HOUR);
+    cron.clock.advance(every);
+  }
+});
+
 test('after a day on which a kind failed in all inboxes, those that are answered again are read the next day', async () => {
   const cron = await filled({ sandbox: { conversations: Array<number>(4).fill(12) } });
   cron.clock.advance(DAY);

@@ -244,6 +244,7 @@ class PassRun {
   /**
    * Ends a sweep that an earlier pass has left. If only its questions are left, they are asked: in the next
    * sweep each would be asked for the first time again, and one that always fails would keep it incomplete.
+   * @returns what that changed; null if the sweep was abandoned, or if there was none
    */
   async #endEarlier(key: ListKey): Promise<ListReport[]> {
     const { mirror, clock } = this.#deps;

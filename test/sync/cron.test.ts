@@ -146,6 +146,22 @@ test('a daily resync deletes rows and reads every page, although one question al
   expect(deleted).toEqual([{ id: gone }]);
 });
 
+test('a resync reports a row that it deletes by a question that the resync before has left', async () => {
+  const cron = await filled({ sandbox: { conversations: [60, 20] } });
+  const { world } = cron.service.sandbox;
+  const [inbox = ''] = cron.ids;
+  const gone = world.inbox(inbox).conversations.order[10]!;
+  fail(cron, (path) => path.endsWith(`/conversations/${gone}`), { status: 500 });
+  world.removeConversation(inbox, gone);
+  await cron.sync({ kind: 'resync' });
+  cron.service.sandbox.script(undefined);
+  cron.clock.advance(DAY);
+  const { mirror, report } = await cron.sync({ kind: 'resync' });
+  const deleted = await mirror.database.query(`SELECT id FROM conversations WHERE deleted_at IS NOT NULL`);
+  expect(deleted).toEqual([{ id: gone }]);
+  expect(report.lists.reduce((sum, list) => sum + list.deleted, 0)).toBe(1);
+});
+
 test('a daily resync that was stopped once reads all lists on the next day', async () => {
   const cron = await filled({ sandbox: { conversations: [12, 12, 12] } });
   cron.clock.advance(DAY);

@@ -83,7 +83,7 @@ export async function isAlreadyDone(
   { id, resumed }: Pass,
   key: ListKey,
 ): Promise<boolean> {
-  const begun = acceptAccount ? 'after' : kind === 'resync' ? 'resync' : 'any';
+  const begun = acceptAccount || kind === 'resync' ? 'after' : 'any';
   if (!resumed || !(await sweeps.isReadBy(id, key, begun))) return false;
   return !acceptDeletes || (await suspects.accepted(key, id)).size === 0;
 }

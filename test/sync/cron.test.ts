@@ -162,6 +162,26 @@ test('a resync reports a row that it deletes by a question that the resync befor
   expect(report.lists.reduce((sum, list) => sum + list.deleted, 0)).toBe(1);
 });
 
+test('a resync that ends a walk of the resync before, and then fails, has not read the list', async () => {
+  const cron = await filled({ sandbox: { conversations: [60, 20] } });
+  const { world } = cron.service.sandbox;
+  const [inbox = ''] = cron.ids;
+  const { order } = world.inbox(inbox).conversations;
+  const [gone, last] = [order[10]!, order.at(-1)!];
+  fail(cron, (path) => path.endsWith(`/conversations/${gone}`), { status: 500 });
+  world.removeConversation(inbox, gone);
+  await cron.sync({ kind: 'resync' });
+  cron.clock.advance(DAY);
+  world.setStatus(inbox, last, 'closed-since');
+  failLatePages(cron, { status: 500 });
+  await cron.sync({ kind: 'resync' });
+  cron.service.sandbox.script(undefined);
+  cron.clock.advance(HOUR);
+  const { mirror } = await cron.sync({ kind: 'resync' });
+  const rows = await mirror.database.query(`SELECT status FROM conversations WHERE id = $1`, last);
+  expect(rows).toEqual([{ status: 'closed-since' }]);
+});
+
 test('a daily resync that was stopped once reads all lists on the next day', async () => {
   const cron = await filled({ sandbox: { conversations: [12, 12, 12] } });
   cron.clock.advance(DAY);

@@ -65,12 +65,8 @@ const MOST_COMPLETE = 200;
 const STUCK_MS = DAY;
 const LEAST_HOURS = 4;
 
-/** Conditions on when the sweep `last` began, for {@link SweepReader.isReadBy}. */
-const BEGUN = {
-  any: '',
-  after: 'AND last.started_at >= pass.started_at',
-  resync: `AND (last.started_at >= pass.started_at OR last.reason = 'resync')`,
-} as const;
+/** A set clock moves the start of a sweep and of its pass by the same time, rounded to a millisecond each. */
+const ROUNDING_MS = 100;
 
 /** Reads the sweeps of all lists. */
 export class SweepReader {
@@ -167,25 +163,25 @@ export class SweepReader {
 
   /**
    * True if the list was last complete after a pass had begun, and no walk of it has failed since. The times
-   * are compared in the database: the ledger shifts them if the clock is set during the pass.
-   * @param begun `after`: that sweep must have begun since then, too; `resync`: or belong to a resync, whose
-   *   sweeps can be a millisecond older than its own start
+   * are read by one statement: the ledger shifts them if the clock is set during the pass.
+   * @param begun `after`: that sweep must have begun since then, too
    */
-  async isReadBy(passId: number, { list, inboxId }: ListKey, begun: keyof typeof BEGUN): Promise<boolean> {
-    const found = await this.#sql.query(
-      `SELECT last.id FROM sweeps AS last JOIN sync_requests AS pass ON pass.id = $3
+  async isReadBy(passId: number, { list, inboxId }: ListKey, begun: 'any' | 'after'): Promise<boolean> {
+    const [found] = await this.#sql.query<{ sweep_at: Date; pass_at: Date }>(
+      `SELECT last.started_at AS sweep_at, pass.started_at AS pass_at
+       FROM sweeps AS last JOIN sync_requests AS pass ON pass.id = $3
        WHERE last.id = (SELECT max(id) FROM sweeps
            WHERE list = $1 AND inbox_id IS NOT DISTINCT FROM $2 AND state = 'complete')
          AND last.finished_at >= pass.started_at
          AND NOT EXISTS (SELECT 1 FROM sweeps AS later
            WHERE later.list = last.list AND later.inbox_id IS NOT DISTINCT FROM last.inbox_id
-             AND later.state = 'failed' AND later.finished_at > last.finished_at)
-         ${BEGUN[begun]}`,
+             AND later.state = 'failed' AND later.finished_at > last.finished_at)`,
       list,
       inboxId,
       passId,
     );
-    return found.length > 0;
+    if (found === undefined) return false;
+    return begun === 'any' || found.sweep_at.getTime() >= found.pass_at.getTime() - ROUNDING_MS;
   }
 
   /**

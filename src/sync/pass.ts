@@ -61,8 +61,8 @@ export async function runPass(deps: PassDeps, spec: PassSpec, places = PLACES): 
     await end(failed.length === 0 ? null : notComplete(failed.map(({ key }) => key)), asRecord(report));
     if (await isOutdated(deps, spec, pass, past)) {
       const next = await runPass(deps, spec, places);
-      // This pass is complete, whatever stops the next one.
-      if (next.stopped === null) return next;
+      // This pass is complete, whatever stops the next one, unless a person must act.
+      if (next.stopped === null || isMirrorError(next.stopped, 'KEY_REFUSED', 'OTHER_ACCOUNT')) return next;
     }
   } else if (!isMirrorError(report.stopped, 'LEASE_LOST')) {
     // Ignore a failure of this write: the error that stopped the pass is reported.
@@ -244,7 +244,7 @@ class PassRun {
   /**
    * Ends a sweep that an earlier pass has left. If only its questions are left, they are asked: in the next
    * sweep each would be asked for the first time again, and one that always fails would keep it incomplete.
-   * @returns what that changed; null if the sweep was abandoned, or if there was none
+   * @returns what that changed; empty if the sweep was abandoned, or if there was none
    */
   async #endEarlier(key: ListKey): Promise<ListReport[]> {
     const { mirror, clock } = this.#deps;

@@ -89,6 +89,20 @@ test('a daily sync that was stopped once reads all lists on the next day', async
   expect(Math.max(...(await cron.ages()).values())).toBeLessThan(MINUTE);
 });
 
+test("a key that is refused after a sync has completed yesterday's pass is reported", async () => {
+  const cron = await filled({ sandbox: THREE_INBOXES });
+  cron.timeoutMs = 6 * SECOND;
+  await cron.sync();
+  cron.timeoutMs = null;
+  cron.clock.advance(DAY);
+  let hasBegunAnew = false;
+  cron.service.sandbox.script(({ path }) => {
+    hasBegunAnew ||= plain(path) === '/inboxes';
+    return hasBegunAnew ? { status: 401 } : undefined;
+  });
+  expect((await cron.sync()).report.stopped).toMatchObject({ code: 'KEY_REFUSED' });
+});
+
 test('a daily sync whose service was down once reads each list once on the next day', async () => {
   const cron = await filled({ sandbox: THREE_INBOXES });
   const { requests } = await cron.sync();

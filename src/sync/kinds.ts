@@ -12,7 +12,7 @@ const MOST_FAILURES = 4;
 export class Kinds {
   readonly #read = new Set<ListName>();
   readonly #failures = new Map<ListName, number>();
-  /** By kind: it is given up after this many failures. */
+  /** A kind is given up after this many failures. */
   readonly #most = new Map<ListName, number>();
   readonly #allowedOf: (list: ListName) => number;
 

@@ -80,7 +80,7 @@ export class PastSweeps {
     return this.#hasFailedAlone(key) || this.endsRuns(key) || this.#isBroken(key);
   }
 
-  /** True if a walk of the list is open of which pages were read `ms` before `now` (epoch ms), or earlier. */
+  /** True if an open walk of the list began `ms` before `now` (epoch ms), or earlier, and has read pages. */
   hasOldPages(key: ListKey, ms: number, now: number): boolean {
     const last = this.#newest(key);
     const isOpen = last?.state === 'running' || last?.state === 'paused';

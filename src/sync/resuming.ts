@@ -108,7 +108,8 @@ export function isUnfinished(
 
 /**
  * True for a pass that has ended and that an earlier run began so long ago that the lists of that run are due
- * again, if the budget is enough for all lists. For a sync also if it never is.
+ * again, if the budget is enough for all lists. A sync whose lists cost more than a whole day's budget is
+ * outdated in any case.
  */
 export async function isOutdated(
   { mirror, clock, budget }: PassDeps,

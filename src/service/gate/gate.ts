@@ -80,7 +80,6 @@ class LedgerGate implements Gate {
   async request<Result>(call: Call, exchange: Exchange<Result>): Promise<CallOutcome<Result>> {
     const { clock } = this.#options;
     let failed: FailedCall | null = null;
-    let failedSince: number | null = null;
     for (let attempts = 1; ; attempts += 1) {
       const queuedAt = clock.monotonic();
       const entered = this.#turnstile.enter(call, (granted) =>
@@ -95,7 +94,7 @@ class LedgerGate implements Gate {
         return { ...request, answer: last.answer, ok: true, result: last.reading.result };
       if (last.kind === 'refused') return { ...request, answer: last.answer, ok: false };
       throwIfHopeless(last);
-      failedSince ??= clock.monotonic();
+      const failedSince: number = failed?.failedSince ?? clock.monotonic();
       failed = { ...request, last, failedSince, elsewhere: exchange.elsewhere };
       await this.#waitForRetry(call, failed);
     }

@@ -23,8 +23,11 @@ const SHORT_WAIT_MS = 5 * SECOND;
 /** A wait is reported if it takes this many ms longer than the one reported last. */
 const WORTH_WORDS_MS = 3 * SECOND;
 
-/** A waiting call asks the ledger again after so many ms: another process may send less, or set the clock. */
-const LEDGER_POLL_MS = MINUTE;
+/**
+ * A waiting call polls the ledger after this many ms at most: a person may open the gate, and another process
+ * may give a slot back or set the clock.
+ */
+export const LEDGER_POLL_MS = MINUTE;
 
 export interface ReservoirOptions {
   readonly ledger: Pick<Ledger, 'budgetLeft'>;

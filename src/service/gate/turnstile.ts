@@ -1,7 +1,7 @@
 import type Bottleneck from 'bottleneck';
 import { unlessAborted } from '../../core/abortable.ts';
 import { IN_FLIGHT, scheduledCap } from '../../core/budget.ts';
-import { FOLLOW_CLOCK_MS, type LedgerTime, MINUTE, SECOND, wasSet } from '../../core/clock.ts';
+import { FOLLOW_CLOCK_MS, type LedgerTime, SECOND, wasSet } from '../../core/clock.ts';
 import { judgePause, REFUSAL_CAUSE } from '../../core/gate-state.ts';
 import {
   type Confirmation,
@@ -13,15 +13,12 @@ import {
 import { type Access, accessId } from '../../core/secrets.ts';
 import { gatePaused, grantedTooLate, keyRefused } from './errors.ts';
 import { bottleneckOn } from './limiter.ts';
-import { Reservoir, type ReservoirOptions } from './reservoir.ts';
+import { LEDGER_POLL_MS, Reservoir, type ReservoirOptions } from './reservoir.ts';
 import { latestStartMs, OwnRequests, unansweredMs } from './spacing.ts';
 import { Throttle } from './throttle.ts';
 
 /** The lowest number goes first: a person's command, then checks of suspects, then scheduled work. */
 const PRIORITY = { manual: 1, resync: 1, probe: 4, schedule: 7, page: 7 } as const;
-
-/** A waiting call polls the ledger at least once a minute: a person may open the gate or set the clock. */
-const LEDGER_POLL_MS = MINUTE;
 
 /** A wait for a lengthened gap is reported if it takes this many ms. */
 const WORTH_WORDS_MS = 3 * SECOND;
@@ -250,7 +247,10 @@ export class Turnstile {
     }
   }
 
-  /** @throws MirrorError `BUDGET_SPENT`, or the error of a refused key or a long pause */
+  /**
+   * Waits until the day's budget has a request left, if the patience lasts until then.
+   * @throws MirrorError `BUDGET_SPENT`, or the error of a refused key or a long pause
+   */
   async #waitForBudget(readCap: () => number, signal?: AbortSignal): Promise<void> {
     const readNow = async (): Promise<number> => {
       // Another process may have followed a clock that was set for a moment.

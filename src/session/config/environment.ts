@@ -9,7 +9,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * The variables of the `.env` file in `folder`, if it exists; those of `env` override them. NAME_FILE of
- * `env` overrides NAME of the file too, and the reverse: both give one value.
+ * `env` also overrides NAME of the file, and the reverse: both give one value.
  */
 export function readEnvironment(env: Environment, folder: string): Environment {
   const { variables } = readEnvFile(folder);

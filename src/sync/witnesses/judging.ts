@@ -147,7 +147,7 @@ async function missedAgain(
 }
 
 /** True if the service can be asked for the list's items by their ids. */
-function byIdentity({ list }: Sweep): boolean {
+export function byIdentity({ list }: Sweep): boolean {
   return SEARCHED_BY[list] === null;
 }
 

@@ -2,7 +2,7 @@ import type { Suspect } from '../../mirror/items/suspects/suspects.ts';
 import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
 import type { SweepDeps, Tally } from '../deps.ts';
 import type { Settling } from './hearing.ts';
-import { condemn, isIndependent, judgeSuspects } from './judging.ts';
+import { byIdentity, condemn, isIndependent, judgeSuspects } from './judging.ts';
 import { askUnlisted } from './unlisted.ts';
 
 /**
@@ -19,8 +19,8 @@ import { askUnlisted } from './unlisted.ts';
  *
  * A suspect that the service still has refutes the sweep: it acquits the other users or tags, and the whole
  * batch of any list. It is an unlisted row from then on: later sweeps do not suspect it, and it refutes none.
- * A list that leaves out rows is no second witness for users and tags, though: these wait for a person, the
- * unlisted ones too.
+ * A list that leaves out rows is no second witness for users and tags, though: these wait for a person. A day
+ * after the service has returned the last of these rows, only they wait.
  *
  * If they are too many, or all users or tags of an inbox, nothing is marked, unless a person accepts it. A
  * consent covers the rows that were missing when it was given, and before this sweep began. Others are judged
@@ -46,8 +46,7 @@ export async function settleSuspects(
   // The brake does not count the deletions of a sweep that a person has accepted: it deletes no other row.
   const onlyAcquits = options.acceptedBy !== null || hasAccepted;
   const judging = { ...options, onlyAcquits, isLacking };
-  if (isLacking || sweep.list === 'inboxes' || sweep.list === 'conversations')
-    return (await judgeSuspects(deps, sweep, others, judging, tally)).held;
+  if (isLacking || byIdentity(sweep)) return (await judgeSuspects(deps, sweep, others, judging, tally)).held;
   // A row that its list has left out once, and that its search does not find any more, may have another name.
   const waiting = others.filter(({ id }) => returned.has(id));
   const clear = others.filter(({ id }) => !returned.has(id));

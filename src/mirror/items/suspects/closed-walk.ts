@@ -12,16 +12,16 @@ export interface ClosedWalk {
   readonly suspects: readonly Suspect[];
   /** Rows that are no suspects, because the service has returned them although the list left them out. */
   readonly unlisted: readonly UnlistedRow[];
-  /** The list leaves out rows that the service has returned, the last one a day ago at most. */
+  /** The list leaves out rows that are no suspects yet, or that the service has returned in the last day. */
   readonly isLacking: boolean;
-  /** The suspects that the service has returned before, although the list left them out. */
-  readonly returned: ReadonlyMap<string, unknown>;
+  /** By id: rows that the list leaves out and that the service has returned, suspects among them. */
+  readonly returned: ReadonlyMap<string, UnlistedTimes>;
   /** An earlier run of the sweep has deleted rows with a person's consent. */
   readonly hasAccepted: boolean;
 }
 
-/** Of a sweep that lacks a page. */
-export const NO_SUSPECTS = {
+/** The walk of a sweep with a row whose id cannot be read. It may be any row, so that none is a suspect. */
+export const NO_SUSPECTS: Omit<ClosedWalk, 'sweep'> = {
   suspects: [],
   unlisted: [],
   isLacking: false,

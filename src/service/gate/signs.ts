@@ -40,7 +40,7 @@ export class Signs {
 
   /**
    * Judges a failure at `at` that no further request could tell from an outage. One call may fail alone; the
-   * second without an answer between them shows an outage.
+   * second without an answer between them shows an outage, and is noted as one.
    * @param since when the call's first request failed
    * @returns true for an outage, false for a call that failed alone, null if it is open
    */
@@ -48,6 +48,8 @@ export class Signs {
     if (!this.isSilentSince(since)) return false;
     const isSecond = this.isSilentSince(this.#openAt);
     this.#openAt = at;
-    return isSecond ? true : null;
+    if (!isSecond) return null;
+    this.noteOutage();
+    return true;
   }
 }

@@ -124,6 +124,21 @@ test('failed requests and their retries count against the budget', async () => {
   expect(sandbox.arrivals).toHaveLength(3);
 });
 
+test('once an outage is known because the budget allows no retry, a call sends one request', async () => {
+  const { start, clock, sandbox } = benchOf({ perDay: 0 });
+  const { ask } = await start(await freshMirrorFile(), { budget: { ...FAST, perDay: 3 } });
+  await ask();
+  await clock.sleep(HOUR);
+  sandbox.script(() => ({ status: 500 }));
+  await expect(ask()).rejects.toMatchObject({ code: 'ANSWER_FAILED' });
+  await clock.sleep(DAY - 30 * MINUTE);
+  await expect(ask()).rejects.toMatchObject({ code: 'SERVICE_DOWN' });
+  await clock.sleep(HOUR);
+  const before = sandbox.arrivals.length;
+  await expect(ask()).rejects.toMatchObject({ code: 'SERVICE_DOWN' });
+  expect(sandbox.arrivals.length - before).toBe(1);
+});
+
 test('a command waits some minutes for its next request to be free, and a daemon does not', async () => {
   const { start, clock, sandbox } = benchOf({ perDay: 0 });
   const path = await freshMirrorFile();

@@ -12,8 +12,8 @@ import type { Throttle } from './throttle.ts';
 const FILL_MS = { least: 10 * MINUTE, most: HOUR };
 
 /**
- * The patience of a command. One that comes each day at the same time comes half a minute too early, and half
- * a minute more on each further day.
+ * A command waits at most this many ms in all for the budget. One that comes each day at the same time comes
+ * half a minute too early, and half a minute more on each further day.
  */
 export const BUDGET_PATIENCE_MS = 5 * MINUTE;
 
@@ -33,13 +33,13 @@ export interface ReservoirOptions {
   readonly ledger: Pick<Ledger, 'budgetLeft'>;
   readonly clock: Clock;
   readonly budget: Pick<Budget, 'perSecond' | 'perDay' | 'reserved' | 'lowered' | 'isUsedUp'>;
-  /** Requests wait so many ms in all for others to leave the window. Default: 0. */
+  /** At most this many ms in all, requests wait for others to leave the window. Default: 0. */
   readonly budgetPatienceMs?: number;
   /** Called when a request waits until then (epoch ms) for another one to leave the window. */
   readonly onSpent?: (until: number) => void;
 }
 
-/** What is left of the day's budget, as the ledger said last, in the throttle's reservoir. */
+/** Fills the throttle's reservoir with the rest of the day's budget, and waits while the budget is spent. */
 export class Reservoir {
   readonly #options: ReservoirOptions;
   readonly #throttle: Throttle;

@@ -1,4 +1,4 @@
-/** What the answers in this process tell of the service. Times are monotonic ms. */
+/** Tells from the answers in this process whether the service is down. Times are monotonic ms. */
 export class Signs {
   /** The last answer that showed the service to be up. */
   #lastGoodAt = Number.NEGATIVE_INFINITY;

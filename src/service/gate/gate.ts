@@ -23,9 +23,6 @@ const TRIES = 4;
 /** A request elsewhere was not answered either, or wrongly, which shows that the service is up. */
 const OF_ELSEWHERE = ['SERVICE_DOWN', 'ANSWER_FAILED', 'BAD_ANSWER'] as const;
 
-/** A request elsewhere could not be sent. */
-const UNSENT = ['GATE_PAUSED', 'BUDGET_SPENT'] as const;
-
 export interface GateOptions extends TurnstileOptions {
   /** Called once for each event that makes the gate wait, close or open. */
   readonly onEvent?: (event: GateEvent) => void;
@@ -160,11 +157,12 @@ class LedgerGate implements Gate {
     try {
       if (asks) elsewhereMs = await this.#askElsewhere(failedSince, elsewhere);
     } catch (error) {
-      const isStopped = call.signal?.aborted === true;
-      if (isStopped ? asked === 0 : !isMirrorError(error, ...UNSENT)) throw error;
+      const isSpent = isMirrorError(error, 'BUDGET_SPENT');
+      const isUnsent = isSpent || isMirrorError(error, 'GATE_PAUSED') || call.signal?.aborted === true;
+      if (!isUnsent || (asked === 0 && !isSpent)) throw error;
       // The wait for which this list asks is stored with it: the next reader keeps to it.
       const resumeAt = asked > 0 ? new Date(now + asked) : undefined;
-      const everything = isStopped ? null : this.#signs.judgeOpen(failedSince, clock.monotonic());
+      const everything = isSpent ? this.#signs.judgeOpen(failedSince, clock.monotonic()) : null;
       return gaveUp(entry, { ...failure, everything, resumeAt });
     }
     const longest = Math.max(asked, elsewhereMs ?? 0);

@@ -101,7 +101,7 @@ test('pages fail from the first failure after the last one that was served, and 
     { ...page, agoMs: 0, status: null },
   ]);
   await write(mirror, '2', [{ ...page, agoMs: MINUTE, status: 500 }]);
-  await write(mirror, '3', [{ ...page, agoMs: HOUR, status: 429 }]);
+  await write(mirror, '3', [{ ...page, agoMs: 5 * HOUR, status: 429 }]);
   await write(mirror, '4', [
     { ...page, agoMs: 3 * HOUR, status: 429 },
     { ...page, agoMs: HOUR, status: 429 },

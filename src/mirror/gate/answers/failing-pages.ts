@@ -44,9 +44,11 @@ export async function readFailingPages(sql: Sql, now: number): Promise<Map<strin
   const failing = new Map<string, FailingPages>();
   for (const [inboxId, all] of Map.groupBy(failed, ({ inbox_id: id }) => id)) {
     const others = all.filter(({ status }) => status !== 429);
-    const [requests, leastMs] = others.length > 0 ? [others, LEAST_MS] : [all, LEAST_OF_429S_MS];
+    const requests = others.length > 0 ? others : all;
     const [first, last] = [requests[0]!, requests.at(-1)!];
-    if (now - first.sent_at.getTime() < leastMs) continue;
+    // A single 429 is no news, however long ago it was.
+    const spanMs = (others.length > 0 ? now : last.sent_at.getTime()) - first.sent_at.getTime();
+    if (spanMs < (others.length > 0 ? LEAST_MS : LEAST_OF_429S_MS)) continue;
     failing.set(inboxId, { since: first.sent_at, requests: requests.length, cause: last.error });
   }
   return failing;

@@ -93,18 +93,15 @@ export class PastSweeps {
    * healthy ones unread for weeks.
    */
   failuresAllowed(list: ListName, now: number): number {
-    const ofKind = [...this.#latest.values()].map(newestSweep).filter((last) => last?.list === list);
-    const triedAt = Math.max(0, ...ofKind.map((last) => last?.heartbeatAt.getTime() ?? 0));
+    const triedAt = Math.max(0, ...this.#newestOf(list).map(({ heartbeatAt }) => heartbeatAt.getTime()));
     return Math.min(Math.max(1, Math.floor((now - triedAt) / HOUR)), MOST_ALLOWED);
   }
 
   /** True if one of these lists, which are of one kind, was complete since the last of their kind failed. */
   isReadable(keys: readonly ListKey[]): boolean {
-    const [first] = keys;
-    const kin = [...this.#latest.values()].map(newestSweep).filter((last) => last?.list === first?.list);
-    const failedSince = Math.max(
-      ...kin.map((last) => (last === undefined || !this.hasFailed(last) ? 0 : last.startedAt.getTime())),
-    );
+    const kin = keys.slice(0, 1).flatMap(({ list }) => this.#newestOf(list));
+    const failed = kin.filter((last) => this.hasFailed(last));
+    const failedSince = Math.max(0, ...failed.map(({ startedAt }) => startedAt.getTime()));
     return keys.some((key) => {
       const last = this.#newest(key);
       return last?.state === 'complete' && (last.finishedAt?.getTime() ?? 0) > failedSince;
@@ -204,6 +201,12 @@ export class PastSweeps {
 
   #triedAt(key: ListKey): number {
     return this.#newest(key)?.heartbeatAt.getTime() ?? 0;
+  }
+
+  /** The newest sweep of each list of a kind. */
+  #newestOf(list: ListName): LatestSweep[] {
+    const newest = [...this.#latest.values()].flatMap((sweeps) => newestSweep(sweeps) ?? []);
+    return newest.filter((last) => last.list === list);
   }
 
   #newest(key: ListKey): LatestSweep | undefined {

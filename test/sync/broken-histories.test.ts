@@ -30,7 +30,7 @@ const fault = fc.record({
   /** Null: in each inbox. */
   inbox: fc.option(fc.nat(6)),
   failure: fc.constantFrom(...Object.keys(FAILURES), 'hangs'),
-  /** So many hours after the first one. */
+  /** The list begins to fail this many hours after the start of the scenario. */
   afterHours: fc.nat(3),
 });
 const scenario = fc.record({

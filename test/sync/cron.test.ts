@@ -216,7 +216,7 @@ test('a sync that takes days ends when it has read all lists', async () => {
   expect(ended).toContain(true);
 });
 
-test('a daily sync of more than a day reads on each day, and begins anew with what a day has left', async () => {
+test('a daily sync of a large account continues each day, and starts over with the requests that are left', async () => {
   const cron = await Cron.with({
     budget: { perSecond: 1, perDay: 200, reserved: 0 },
     sandbox: { conversations: [1600, 1600, 1600] },
@@ -553,7 +553,7 @@ test.each<[string, ScriptedOutcome]>([
   expect(status).toBe('pending');
 });
 
-test('a first copy of days goes on where it stopped, although one list fails each night', async () => {
+test('a first copy that takes days continues where it stopped, although one list fails each night', async () => {
   const cron = await Cron.with({ sandbox: { conversations: [1000, 12] }, budget: BUDGET });
   cron.timeoutMs = 15 * SECOND;
   failLatePages(cron, { status: 500 }, () => new Date(cron.clock.now()).getUTCHours() < 8);

@@ -153,7 +153,7 @@ test('a command waits some minutes for its next request to be free, and a daemon
   expect((await refusalOf(command.ask())).resumeAt.getTime()).toBeGreaterThan(clock.now() + 23 * HOUR);
 });
 
-test('a command whose budget is lowered while it waits is told so', async () => {
+test('a command that waits ends with an error once its budget is lowered', async () => {
   const { start, clock } = benchOf({ perDay: 0 });
   const path = await freshMirrorFile();
   const { ask } = await start(path, { budget: { ...FAST, perDay: 5 } });

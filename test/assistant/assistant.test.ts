@@ -146,7 +146,7 @@ rule('an argument that a tool does not have is refused, with the names of those 
     });
 });
 
-test('changes are read on after a cursor, and one of another history is refused', async () => {
+rule('changes are read on after a cursor, and one of another history is refused', async () => {
   const place = await freshMirrorFile();
   const { database } = await livelyMirror(place, 1);
   const assistant = await startAssistant(urlOf(place));

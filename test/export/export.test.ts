@@ -364,7 +364,7 @@ test('all files hold the mirror as it was at one moment, whatever is written mea
   expect(files.at(-1)).toMatchObject({ table: 'conversations', rows: before?.n });
 });
 
-test('exports into a folder at once leave each other alone, and the manifest has all that end', async () => {
+rule('exports into a folder at once leave each other alone, and the manifest has all that end', async () => {
   const program = await filled();
   const folder = join(program.folder, 'lake');
   const reader = () => openReadOnly(program.env['DATABASE_URL']!, new AbortController().signal);
@@ -400,7 +400,7 @@ test('exports into a folder at once leave each other alone, and the manifest has
   ]);
 });
 
-test('exports into a folder that end at once are all in the manifest', async () => {
+rule('exports into a folder that end at once are all in the manifest', async () => {
   const program = await filled();
   const tables = ['inboxes', 'inbox_users', 'inbox_tags', 'conversations', 'changes', 'sweeps'];
   await Promise.all(tables.map((table) => exportAlone(program, { tables: [table] })));
@@ -413,7 +413,7 @@ test('exports into a folder that end at once are all in the manifest', async () 
   expect(filesIn(program, 'lake').filter((name) => name.startsWith('.'))).toEqual([]);
 });
 
-test('of two exports of a table that end at once, the second refuses to replace the file', async () => {
+rule('of two exports of a table that end at once, the second refuses to replace the file', async () => {
   const program = await filled();
   const options = { tables: ['conversations'], force: false };
   const ended = await Promise.allSettled([exportAlone(program, options), exportAlone(program, options)]);

@@ -15,6 +15,11 @@ export function sized(short: number, long: number): number {
   return IN_SOAK ? long : short;
 }
 
+/** The cases of a long test: `npm test` has the first `some` of them, `npm run soak` all. */
+export function someOf<Case>(cases: readonly Case[], some: number): readonly Case[] {
+  return IN_SOAK ? cases : cases.slice(0, some);
+}
+
 /**
  * Settings for a property with long runs. Fast-check stops before the test times out.
  * It then reports the seed and the smallest failing case so far, which a time-out would hide.

@@ -5,6 +5,7 @@ import type { TestMirror } from '../support/mirror.ts';
 import { passSpec } from '../support/pass-spec.ts';
 import { downFrom } from '../support/outage.ts';
 import { count, firstIds, firstInbox, removeConversations, reportOn, tampered } from '../support/rows.ts';
+import { rule } from '../support/rule.ts';
 import { syncedMirror, syncTwice } from '../support/settle.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
@@ -44,22 +45,25 @@ describe('a consent to deletions', () => {
     return mirror;
   }
 
-  test('covers the rows that were missing when it was given, not those of a list that is empty since', async () => {
-    const lists = { empty: false };
-    const mirror = await holding(lists);
-    const order = await mirror.writer.orders.place(passSpec(consent), mirror.clock.now());
-    mirror.clock.advance(HOUR);
-    lists.empty = true;
-    const report = await mirror.sync({ ...consent, orderId: order.id });
-    expect(reportOn(report, 'conversations')).toMatchObject({
-      outcome: 'complete',
-      deleted: 30,
-      suspects: 0,
-    });
-    await expectEqualToService(mirror);
-  });
+  rule(
+    'covers the rows that were missing when it was given, not those of a list that is empty since',
+    async () => {
+      const lists = { empty: false };
+      const mirror = await holding(lists);
+      const order = await mirror.writer.orders.place(passSpec(consent), mirror.clock.now());
+      mirror.clock.advance(HOUR);
+      lists.empty = true;
+      const report = await mirror.sync({ ...consent, orderId: order.id });
+      expect(reportOn(report, 'conversations')).toMatchObject({
+        outcome: 'complete',
+        deleted: 30,
+        suspects: 0,
+      });
+      await expectEqualToService(mirror);
+    },
+  );
 
-  test('is as young as the command that repeats it', async () => {
+  rule('is as young as the command that repeats it', async () => {
     const lists = { empty: false };
     const mirror = await holding(lists);
     mirror.sandbox.script(() => 'reset');
@@ -74,7 +78,7 @@ describe('a consent to deletions', () => {
     expect(reportOn(report, 'conversations')).toMatchObject({ deleted: 35, held: 0 });
   });
 
-  test.each([
+  rule.each([
     ['takes over an order that no daemon has begun', false],
     ['joins an order that waits for the daemon', true],
   ])('is as young as the command that %s', async (_, joins) => {
@@ -108,7 +112,7 @@ describe('a consent to deletions', () => {
     await expectEqualToService(mirror);
   });
 
-  test('covers no later rows because the clock was set ahead just before it was given', async () => {
+  rule('covers no later rows because the clock was set ahead just before it was given', async () => {
     const lists = { empty: false };
     const mirror = await holding(lists);
     mirror.clock.setWall(24 * HOUR);
@@ -125,7 +129,7 @@ describe('a consent to deletions', () => {
     expect(await count(mirror.database, `conversations WHERE deleted_at IS NOT NULL`)).toBe(30);
   });
 
-  test.each([
+  rule.each([
     ['a sweep of its own', false],
     ['a sweep that a plain sync ends', true],
   ])('lets no other row pass the brake with those that it covers, in %s', async (_, isCutOff) => {

@@ -19,7 +19,7 @@ async function counted(ask: Served['ask'], path: string): Promise<string> {
   }
 }
 
-test('a browser gets the overview at /, and a program the list of endpoints', async () => {
+rule('a browser gets the overview at /, and a program the list of endpoints', async () => {
   let fault: string | null = null;
   const { ask, sync } = await served({}, { fault: () => fault });
   await sync();
@@ -47,7 +47,7 @@ test('the overview counts what is open, pending, unassigned and closed, and name
     expect(body).toMatch(new RegExp(`>${inbox}</bdi>[^]*<td class="n">${unassigned}</td>`));
 });
 
-test('a page whose code cannot be loaded once is shown the next time', async () => {
+rule('a page whose code cannot be loaded once is shown the next time', async () => {
   const { ask, sync } = await served();
   await sync();
   const people = '../../src/web/people/page.ts';
@@ -102,7 +102,7 @@ test('an empty mirror says that the first copy is missing, and looks again by it
   expect(body).toContain('<meta http-equiv="refresh" content="5"');
 });
 
-test('the stamp says as of when the figures are true, and turns amber when a list is stale', async () => {
+rule('the stamp says as of when the figures are true, and turns amber when a list is stale', async () => {
   const { ask, sync, mirror, clock } = await served();
   await sync();
   const { body } = await visit(ask, '/');
@@ -177,28 +177,31 @@ rule('a person gets a page for every error, and a program JSON', async () => {
   expect([sent.status, (await sent.text()).includes('use GET or HEAD')]).toEqual([405, true]);
 });
 
-test('during the first copy every figure says that it counts only a part, and how far the copy is', async () => {
-  const { ask, sync, clock, mirror } = await served();
-  await sync({ lists: ['inboxes', 'users', 'tags'] });
-  await openMirror(mirror.database).keepViewSettings(
-    { reportTimezone: 'UTC', budget: { perDay: 5000, reserved: 250 } },
-    clock.now(),
-  );
-  const [inbox = ''] = mirror.sandbox.world.inboxes.keys();
-  const figures = { '/': 4, '/people': 4, [`/inboxes/${inbox}`]: 6 };
-  for (const [path, sections] of Object.entries(figures)) {
-    const body = await counted(ask, path);
-    const [some, all] = path.startsWith('/inboxes') ? [2, 3] : [5, 7];
-    expect(body).toContain(`The first copy is not complete: ${some} of ${all} lists.`);
-    expect(body.split(`so far: ${some} of ${all} lists`), path).toHaveLength(1 + sections);
-    expect(body).not.toMatch(/Well done|No person has|Every conversation|No conversation/);
-  }
-  expect((await visit(ask, '/ask?sql=SELECT+1')).body).toMatch(/so far: 5 of 7 lists/);
-  await sync();
-  // The charts were counted a moment ago, and are counted again.
-  clock.advance(2000);
-  for (const path of Object.keys(figures)) expect(await counted(ask, path)).not.toContain('so far');
-});
+rule(
+  'during the first copy every figure says that it counts only a part, and how far the copy is',
+  async () => {
+    const { ask, sync, clock, mirror } = await served();
+    await sync({ lists: ['inboxes', 'users', 'tags'] });
+    await openMirror(mirror.database).keepViewSettings(
+      { reportTimezone: 'UTC', budget: { perDay: 5000, reserved: 250 } },
+      clock.now(),
+    );
+    const [inbox = ''] = mirror.sandbox.world.inboxes.keys();
+    const figures = { '/': 4, '/people': 4, [`/inboxes/${inbox}`]: 6 };
+    for (const [path, sections] of Object.entries(figures)) {
+      const body = await counted(ask, path);
+      const [some, all] = path.startsWith('/inboxes') ? [2, 3] : [5, 7];
+      expect(body).toContain(`The first copy is not complete: ${some} of ${all} lists.`);
+      expect(body.split(`so far: ${some} of ${all} lists`), path).toHaveLength(1 + sections);
+      expect(body).not.toMatch(/Well done|No person has|Every conversation|No conversation/);
+    }
+    expect((await visit(ask, '/ask?sql=SELECT+1')).body).toMatch(/so far: 5 of 7 lists/);
+    await sync();
+    // The charts were counted a moment ago, and are counted again.
+    clock.advance(2000);
+    for (const path of Object.keys(figures)) expect(await counted(ask, path)).not.toContain('so far');
+  },
+);
 
 test('the chart of the backlog counts by FINAL_STATUSES and WAITING_STATUSES, as the totals do', async () => {
   const { ask, sync, clock, mirror } = await served({ sandbox: { inboxes: 1, conversations: [3] } });

@@ -123,7 +123,7 @@ const INVALID = [
   '?item_id=999',
 ];
 
-test('GET /changes answers 400 with a reason to an invalid query', async () => {
+rule('GET /changes answers 400 with a reason to an invalid query', async () => {
   const { ask } = await served();
   for (const query of INVALID) {
     const { status, json } = await ask(`/changes${query}`);
@@ -217,13 +217,13 @@ describe('GET /changes that waits answers 410', () => {
     expect(await waiting(cursorText, deleted)).toEqual(answer);
   });
 
-  test('once another change has the id of its cursor', async () => {
+  rule('once another change has the id of its cursor', async () => {
     const renamed = `UPDATE epochs SET epoch = 'another'`;
     expect(await waiting(cursorText, renamed)).toEqual([410, expect.stringContaining('is another one than')]);
   });
 });
 
-test('GET /changes names the valid fields and inboxes in its 400, and has the names of the ids', async () => {
+rule('GET /changes names the valid fields and inboxes in its 400, and has the names of the ids', async () => {
   const { ask, sync, mirror } = await served();
   await sync();
   const [inbox] = mirror.sandbox.world.inboxes.values();

@@ -1,10 +1,13 @@
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { MirrorError } from '../../src/core/errors.ts';
+import { MINUTE } from '../../src/core/clock.ts';
 import { createMetrics } from '../../src/daemon/http/metrics.ts';
 import { serveUntilStopped } from '../../src/daemon/standby.ts';
 import { systemClock } from '../../src/session/clock.ts';
 import { type Session, withSession } from '../../src/session/session.ts';
+import { STUCK_MS } from '../../src/daemon/watches/stuck.ts';
+import { TestClock } from '../support/clock.ts';
 import { count } from '../support/rows.ts';
 import { temporaryDatabase } from '../support/mirror.ts';
 import { quietIo, testProgram } from '../support/program.ts';
@@ -70,5 +73,40 @@ test('a damaged database ends the daemon’s work at once', async () => {
       onStandby: () => undefined,
     });
     await expect(serving).rejects.toBe(damage);
+  });
+});
+
+test('a stand-by whose database hangs ends after minutes, to be restarted', async () => {
+  let errors = '';
+  const stderr = { write: (text: string) => (errors += text) };
+  const stop = new AbortController();
+  const io = quietIo(await testProgram(), { stderr, signal: stop.signal });
+  const exit = vi.spyOn(process, 'exit').mockImplementation(() => undefined as never);
+  onTestFinished(() => exit.mockRestore());
+  await withSession(io, async (session) => {
+    const clock = new TestClock();
+    const answers = Promise.withResolvers<void>();
+    const claim = async (): Promise<never> => {
+      await answers.promise;
+      throw new MirrorError('STOPPED', 'The test is over.');
+    };
+    const serving = serveUntilStopped(
+      io,
+      { ...session, clock, claim },
+      {
+        metrics: createMetrics({ version: '1', clock }),
+        onPlan: () => undefined,
+        onFailure: () => undefined,
+        onActive: () => Promise.resolve(),
+        onStandby: () => undefined,
+      },
+    );
+    await clock.sleep(STUCK_MS - MINUTE);
+    expect(exit).not.toHaveBeenCalled();
+    await clock.sleep(2 * MINUTE);
+    expect(exit).toHaveBeenCalledWith(1);
+    expect(errors).toContain('the database hangs; the daemon exits with 1, to be restarted');
+    answers.resolve();
+    await expect(serving).rejects.toThrow('The test is over.');
   });
 });

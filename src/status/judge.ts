@@ -50,6 +50,8 @@ export interface JudgedStatus extends MirrorStatus {
   readonly leaseHeld: boolean;
   /** A daemon holds the lease, so lists are swept on schedule. */
   readonly daemonRuns: boolean;
+  /** A daemon has not renewed its lease in time: as far as this host can tell, it runs and cannot write. */
+  readonly daemonIsSilent: boolean;
   /** Until when the day's budget is full. */
   readonly fullUntil: FullUntil;
   /** Why a started order waits; null if no started order waits. */
@@ -120,8 +122,9 @@ export function judge(
   });
   const gateWord = judgeGate(status.gate, now).word;
   const { lease } = status;
-  const leaseHeld =
-    lease !== null && isLeaseValid(lease, { ...self, pid: self.isWriter ? NO_PID : self.pid }, now);
+  const observer = { ...self, pid: self.isWriter ? NO_PID : self.pid };
+  const leaseHeld = lease !== null && isLeaseValid(lease, observer, now);
+  const mayLive = lease !== null && isLeaseValid({ ...lease, expiresAt: new Date(now) }, observer, now);
   const isOutdated =
     !leaseHeld && status.outage !== null && status.outage.until.getTime() < now - OUTAGE_KEPT_MS;
   const outage = isOutdated ? null : status.outage;
@@ -140,6 +143,7 @@ export function judge(
     others,
     leaseHeld,
     daemonRuns: leaseHeld && isDaemon(lease),
+    daemonIsSilent: !leaseHeld && mayLive && isDaemon(lease),
     outage,
     healthy: isKept && gateWord === 'open' && outage === null && status.otherAccount === null,
   };

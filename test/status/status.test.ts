@@ -114,6 +114,19 @@ test('the status reports a running daemon only while a daemon holds the lease', 
   });
 });
 
+test('a daemon that runs and renews its lease no more is not called absent', async () => {
+  const { clock, database } = await leased(DAEMON_COMMAND);
+  clock.advance(3 * MINUTE);
+  const silent = statusAsText(PIPE, await judged(database, clock.now()), false);
+  expect(silent).toContain('the daemon has ended or cannot write');
+  expect(silent).toContain(
+    'expired: `inbox-mirror start`, process 41 on test-host, last renewed it 3 min ago',
+  );
+  const killed = statusAsText(PIPE, await judged(database, clock.now(), { isAlive: () => false }), false);
+  expect(killed).toContain('no daemon is running');
+  expect(killed).toContain('lease    free');
+});
+
 test('the JSON shows schedules in the order of the lists, with what is due', async () => {
   const { clock, database, writer } = await leased(DAEMON_COMMAND);
   const nextAt = new Date(clock.now() + 15 * MINUTE);

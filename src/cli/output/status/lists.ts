@@ -51,6 +51,7 @@ function troubles(status: JudgedStatus): string[] {
 /** When the daemon reads next: a page, a whole list, or a list by its schedule. */
 function nextWords(status: WholeStatus): string {
   const { daemonRuns, nextReading, nextWalk, schedules, now, outage, otherAccount } = status;
+  if (status.daemonIsSilent) return 'the daemon has ended or cannot write';
   if (!daemonRuns) return 'no daemon is running';
   const standstill = scheduledStandstillOf(status);
   if (standstill?.until === null) return `no reading ${standstill.why}`;

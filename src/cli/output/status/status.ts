@@ -179,12 +179,12 @@ function webhookLine(
   return `webhook  ${waiting}, ${failed}, next attempt ${next} (${cause ?? 'cause unknown'})`;
 }
 
-function leaseLine({ lease, leaseHeld, now }: JudgedStatus): string {
-  if (lease === null || !leaseHeld) return 'lease    free';
+function leaseLine({ lease, leaseHeld, daemonIsSilent, now }: JudgedStatus): string {
+  if (lease === null || !(leaseHeld || daemonIsSilent)) return 'lease    free';
   const { command, pid, host, acquiredAt, heartbeatAt } = lease;
+  const holder = `\`${command}\`, process ${pid} on ${host}`;
+  const heartbeat = fromNow(heartbeatAt, now);
+  if (daemonIsSilent) return `lease    expired: ${holder}, last renewed it ${heartbeat}`;
   const held = duration(now - acquiredAt.getTime());
-  return (
-    `lease    held by \`${command}\`, process ${pid} on ${host}, for ${held}, ` +
-    `last heartbeat ${fromNow(heartbeatAt, now)}`
-  );
+  return `lease    held by ${holder}, for ${held}, last heartbeat ${heartbeat}`;
 }

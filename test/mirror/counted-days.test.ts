@@ -22,7 +22,7 @@ import { quickMirror } from '../support/template.ts';
 import { Trial } from '../support/trial.ts';
 import { ask } from '../views/support.ts';
 
-const HISTORIES = ON_SQLITE ? histories(4, 300) : histories(2, 50);
+const HISTORIES = ON_SQLITE ? histories(3, 300) : histories(1, 50);
 const SMALL: Partial<SandboxOptions> = {
   idType: 'string',
   conversations: [24, 11],

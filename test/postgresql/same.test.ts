@@ -13,7 +13,7 @@ import { firstIds, firstInbox, tampered } from '../support/rows.ts';
 import { freshMirrorFile, quickMirror } from '../support/template.ts';
 import { ask } from '../views/support.ts';
 
-const HISTORIES = histories(3);
+const HISTORIES = histories(2, 30);
 
 /** A history that fills every view, however few follow. */
 const EVENTFUL = [0, 1, 2, 3].map((period) => ({

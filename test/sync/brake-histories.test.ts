@@ -11,7 +11,7 @@ import { syncSettled } from '../support/settle.ts';
 import { quickMirror } from '../support/template.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
-const HISTORIES = histories(ON_SQLITE ? 10 : 2, 300);
+const HISTORIES = histories(ON_SQLITE ? 5 : 1, 300);
 
 const hours = fc.constantFrom(-400 * 24, -30, -3, 3, 30, 400 * 24);
 

@@ -10,7 +10,7 @@ import { freshMirrorFile } from '../../support/template.ts';
 import { type Bench, benchOf, OK, PatientClock, type Process, times } from './bench.ts';
 
 const START = Date.parse('2026-03-02T08:00:00.000Z');
-const HISTORIES = ON_SQLITE ? histories(10, 400) : histories(5, 100);
+const HISTORIES = ON_SQLITE ? histories(6, 400) : histories(3, 100);
 const CAP = 4;
 const BUDGET = { budget: { perSecond: 1000, perDay: CAP } };
 

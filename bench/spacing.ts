@@ -21,7 +21,8 @@ const gapMs = 1000 / Number(values.rate);
 
 /**
  * A network. `latencyMs`: shortest round trip. `jitterMs`: the largest random addition, half of it each way.
- * `slowShare`: share of answers that take `slowMs` longer.
+ * `slowShare`: share of answers that take `slowMs` longer. `lateShare`: share of requests that arrive `lateMs`
+ * later, as after a packet that was lost.
  */
 interface Network {
   readonly name: string;
@@ -29,9 +30,11 @@ interface Network {
   readonly jitterMs: number;
   readonly slowShare: number;
   readonly slowMs: number;
+  readonly lateShare: number;
+  readonly lateMs: number;
 }
 
-const steady = { latencyMs: 80, slowShare: 0, slowMs: 0 };
+const steady = { latencyMs: 80, slowShare: 0, slowMs: 0, lateShare: 0, lateMs: 0 };
 const NETWORKS: readonly Network[] = [
   { ...steady, name: 'no jitter', jitterMs: 0 },
   { ...steady, name: 'jitter 10 ms', jitterMs: 10 },
@@ -39,6 +42,7 @@ const NETWORKS: readonly Network[] = [
   { ...steady, name: 'jitter 200 ms', jitterMs: 200 },
   { ...steady, name: 'jitter 1000 ms', jitterMs: 1000 },
   { ...steady, name: 'jitter 50 ms, 2 % slow by 0.6 s', jitterMs: 50, slowShare: 0.02, slowMs: 600 },
+  { ...steady, name: 'jitter 50 ms, 1 % late by 1 s', jitterMs: 50, lateShare: 0.01, lateMs: 1000 },
   { ...steady, name: 'every answer takes 2.5 s', jitterMs: 50, slowShare: 1, slowMs: 2500 },
 ];
 
@@ -47,8 +51,6 @@ interface Rule {
   earliest(): number;
   started(at: number): void;
   answered(start: number, at: number): void;
-  /** True: the caller computes the start again at each answer. False: it sleeps until the first result. */
-  readonly wakes: boolean;
 }
 
 const RULES: Readonly<Record<string, () => Rule>> = {
@@ -58,7 +60,6 @@ const RULES: Readonly<Record<string, () => Rule>> = {
       earliest: () => last + gapMs,
       started: (at) => (last = at),
       answered: () => undefined,
-      wakes: false,
     };
   },
   'answer + gap': () => {
@@ -67,15 +68,13 @@ const RULES: Readonly<Record<string, () => Rule>> = {
       earliest: () => last + gapMs,
       started: () => (last = Number.POSITIVE_INFINITY),
       answered: (_start, at) => (last = at),
-      wakes: true,
     };
   },
-  'the gate, asleep': () => ({ ...gate(), wakes: false }),
-  'the gate, awake': () => ({ ...gate(), wakes: true }),
+  'the gate': gate,
 };
 
 /** The gate's spacing with ideal launches of bottleneck. */
-function gate(): Omit<Rule, 'wakes'> {
+function gate(): Rule {
   const { waitsForAnswer, expectedHold, heldUntil, departed, answered } = spaceByArrival(gapMs);
   let now = 0;
   let launch: Launch | null = null;
@@ -125,8 +124,7 @@ function simulate(rule: Rule, network: Network, random: Random): Outcome {
         answerNext();
         continue;
       }
-      if (!rule.wakes) while ((underWay[0]?.answer ?? Number.POSITIVE_INFINITY) <= start) answerNext();
-      if (rule.wakes && (underWay[0]?.answer ?? Number.POSITIVE_INFINITY) < start) {
+      if ((underWay[0]?.answer ?? Number.POSITIVE_INFINITY) < start) {
         answerNext();
         continue;
       }
@@ -136,7 +134,8 @@ function simulate(rule: Rule, network: Network, random: Random): Outcome {
     }
     const slow = random() < network.slowShare ? network.slowMs : 0;
     const oneWay = (): number => (network.latencyMs + network.jitterMs * random()) / 2;
-    const arrival = now + oneWay();
+    const late = random() < network.lateShare ? network.lateMs : 0;
+    const arrival = now + late + oneWay();
     arrivals.push(arrival);
     rule.started(now);
     underWay.push({ start: now, answer: arrival + slow + oneWay() });

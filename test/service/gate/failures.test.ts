@@ -86,7 +86,7 @@ test('an answer from before the first failure does not prove that the service is
     sandbox.arrivals.length > 12 || path.startsWith('/v1/inboxes/1') ? { status: 500 } : OK,
   );
 
-  const failing = ask({ path: '/inboxes/1', way: () => [0, 3000] });
+  const failing = ask({ path: '/inboxes/1', way: () => [0, 7000] });
   await Promise.all([ask(), expect(failing).rejects.toMatchObject({ code: 'SERVICE_DOWN' })]);
 });
 

@@ -254,7 +254,7 @@ test('an answer already under way at the 429 does not end the pause', async () =
   const from = bench.sandbox.arrivals.length;
   bench.sandbox.script(() => (bench.sandbox.arrivals.length === from + 2 ? TOO_MANY : OK));
 
-  const slow = ask({ way: () => [0, 4000] });
+  const slow = ask({ way: () => [0, 7000] });
   const throttled = ask();
   await slow;
 

@@ -48,6 +48,8 @@ const REFUSED_WAIT_MS = 5 * MINUTE;
  */
 const GIVE_WAY_MS = 5 * MINUTE;
 
+const BUDGET_WAIT = 'an order waits for the budget of the day, and scheduled lists wait for the order';
+
 /** The order that is under way. */
 interface Current {
   readonly order: Order;
@@ -121,7 +123,7 @@ export class OrderRunner {
     // If the order stopped instead, its questions about rows that are gone would begin again each time, and
     // never end where the requests of the window become free singly.
     const client = patientClient(this.#deps.client, async (resumeAt, ended) => {
-      this.#logOnce(order, 'order waits for the day budget');
+      this.#logOnce(order, BUDGET_WAIT, 'warn');
       await pacer.waitForRoom(resumeAt, ended);
     });
     let problem: unknown = null;
@@ -180,10 +182,10 @@ export class OrderRunner {
   }
 
   /** Logs a message once for each order: it may stop and resume, and wait for the budget, many times. */
-  #logOnce({ id, kind, requestedBy }: Order, message: string): void {
+  #logOnce({ id, kind, requestedBy }: Order, message: string, level: 'info' | 'warn' = 'info'): void {
     if (this.#logged.has(`${id} ${message}`)) return;
     this.#logged.add(`${id} ${message}`);
-    this.#deps.log.info({ order: id, kind, by: requestedBy }, message);
+    this.#deps.log[level]({ order: id, kind, by: requestedBy }, message);
   }
 }
 

@@ -76,25 +76,12 @@ export function spaceByArrival(gapMs: number): Spacing {
   let lastAnswer: number | null = Number.NEGATIVE_INFINITY;
   let unknownUntil = Number.NEGATIVE_INFINITY;
 
-  const measured = () => {
-    const sorted = roundTrips.toSorted((one, other) => one - other);
-    const [fastest = 0] = sorted;
-    const median = sorted[sorted.length >> 1] ?? 0;
-    const spread = (sorted.at(-1) ?? 0) - fastest;
-    const slack = (spread * UNSEEN) / roundTrips.length;
-    const margin = clamp(spread + slack, MARGIN_MS);
-    const sureTrip = Math.max(0, fastest - clamp(slack, MARGIN_MS));
-    const mean = roundTrips.reduce((sum, trip) => sum + trip, 0) / roundTrips.length;
-    // `usual`: how long after its start a request is usually known to have arrived, in ms.
-    return { fastest, median, margin, sureTrip, usual: Math.min(margin, mean - sureTrip) };
-  };
-
   /** When the gap after the last request begins. */
   const gapBegins = (): number => {
     const answer = lastAnswer ?? Number.POSITIVE_INFINITY;
     const unknown = unknownUntil - gapMs;
     if (answers < TRUSTED_AFTER) return Math.max(answer, unknown);
-    const { fastest, median, margin, sureTrip } = measured();
+    const { fastest, median, margin, sureTrip } = measure(roundTrips);
     if (lastAnswer === null) {
       // To wait for each answer of a slow service would cost most of the rate.
       const most = median > gapMs ? margin : Math.max(margin, unansweredMs(gapMs) - gapMs);
@@ -107,7 +94,8 @@ export function spaceByArrival(gapMs: number): Spacing {
   return {
     waitsForAnswer: () => gapBegins() === Number.POSITIVE_INFINITY,
     expectedHold(now) {
-      const usually = answers < TRUSTED_AFTER ? Number.POSITIVE_INFINITY : lastStart + measured().usual;
+      const usually =
+        answers < TRUSTED_AFTER ? Number.POSITIVE_INFINITY : lastStart + measure(roundTrips).usual;
       const launch = Math.max(now, last.at + gapMs + last.holdMs);
       return Math.max(0, Math.min(gapBegins(), usually) + gapMs - launch);
     },
@@ -129,6 +117,20 @@ export function spaceByArrival(gapMs: number): Spacing {
       if (start === lastStart) lastAnswer = Number.NEGATIVE_INFINITY;
     },
   };
+}
+
+/** What round trips tell about the network, in ms. */
+function measure(roundTrips: readonly number[]) {
+  const sorted = roundTrips.toSorted((one, other) => one - other);
+  const [fastest = 0] = sorted;
+  const median = sorted[sorted.length >> 1] ?? 0;
+  const spread = (sorted.at(-1) ?? 0) - fastest;
+  const slack = (spread * UNSEEN) / roundTrips.length;
+  const margin = clamp(spread + slack, MARGIN_MS);
+  const sureTrip = Math.max(0, fastest - clamp(slack, MARGIN_MS));
+  const mean = roundTrips.reduce((sum, trip) => sum + trip, 0) / roundTrips.length;
+  // `usual`: how long after its start a request is usually known to have arrived.
+  return { fastest, median, margin, sureTrip, usual: Math.min(margin, mean - sureTrip) };
 }
 
 function clamp(value: number, { least, most }: { least: number; most: number }): number {

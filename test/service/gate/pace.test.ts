@@ -230,17 +230,17 @@ test('with steady jitter and any latency, no two requests arrive closer than a g
 test('a request that is up to 4 s late on its way lets none arrive closer than a gap, if answers are fast', () => {
   const lines = fc.record({
     latency: fc.integer({ min: 10, max: 800 }),
-    jitter: fc.nat(60),
+    spread: fc.nat(60),
     lateMs: fc.integer({ min: 100, max: 4000 }),
     lateShare: fc.constantFrom(0.01, 0.03, 0.1),
   });
   const seeds = fc.integer({ min: 1, max: 2 ** 31 - 2 });
   fc.assert(
-    fc.property(lines, seeds, ({ latency, jitter, lateMs, lateShare }, seed) => {
+    fc.property(lines, seeds, ({ latency, spread, lateMs, lateShare }, seed) => {
       const draw = evenly(seed);
       const ways = Array.from({ length: 120 }, () => {
         const lateBy = draw() < lateShare ? lateMs * draw() : 0;
-        return [latency / 2 + draw() * jitter + lateBy, latency / 2 + draw() * jitter] as const;
+        return [latency / 2 + draw() * spread + lateBy, latency / 2 + draw() * spread] as const;
       });
       expect(closest(simulate(ways, 1000, 4))).toBeGreaterThanOrEqual(999.99);
     }),

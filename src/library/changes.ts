@@ -1,8 +1,8 @@
 import { type Clock, SECOND } from '../core/clock.ts';
 import { MirrorError } from '../core/errors.ts';
-import { LIST_NAMES } from '../core/lists.ts';
 import type { ChangeFilter, ChangeRecord, History } from '../mirror/history/read.ts';
 import { type Cursor, placeAfter, readCursor } from '../mirror/mirror.ts';
+import { CHANGES, refuseWrong } from './options.ts';
 
 /** With `follow`, the mirror is read twice a second. */
 const POLL_MS = SECOND / 2;
@@ -30,11 +30,12 @@ export interface ChangesOptions extends ChangeFilter {
 export function changesOf(
   history: History,
   clock: Pick<Clock, 'sleep'>,
-  { afterId = 0, follow = false, signal, ...filter }: ChangesOptions,
+  options: ChangesOptions,
   closing: AbortSignal,
 ): AsyncGenerator<Change, void> {
+  refuseWrong('changes', CHANGES, options);
+  const { afterId = 0, follow = false, signal, ...filter } = options;
   const begin = placeOf(afterId);
-  refuseWrong(filter);
   const stop = signal === undefined ? closing : AbortSignal.any([signal, closing]);
   async function* iterate(): AsyncGenerator<Change, void> {
     for (let after = begin ?? (await history.newestCursor()); !stop.aborted;) {
@@ -71,16 +72,9 @@ async function* untilStopped<Item>(
 function placeOf(afterId: number | string): Cursor | null {
   const place = readCursor(String(afterId));
   if (place === null && afterId !== 'latest')
-    throw wrong('afterId', 'the cursor or the id of a change, 0 or `latest`', afterId);
+    throw new MirrorError(
+      'USAGE',
+      `changes: afterId: expected the cursor or the id of a change, 0 or \`latest\`, but got ${afterId}.`,
+    );
   return place;
-}
-
-function refuseWrong({ list, since, until }: ChangeFilter): void {
-  if (list !== undefined && !LIST_NAMES.includes(list)) throw wrong('list', LIST_NAMES.join(', '), list);
-  if (since !== undefined && Number.isNaN(since.getTime())) throw wrong('since', 'a valid Date', since);
-  if (until !== undefined && Number.isNaN(until.getTime())) throw wrong('until', 'a valid Date', until);
-}
-
-function wrong(name: string, expected: string, got: unknown): MirrorError {
-  return new MirrorError('USAGE', `changes: ${name}: expected ${expected}, but got ${String(got)}.`);
 }

@@ -8,6 +8,7 @@ import type { Io, Output } from '../session/terminal.ts';
 import { programVersion } from '../session/version.ts';
 import { isComplete, type ListReport } from '../sync/events.ts';
 import { byDaemonOrHere, type EndedPass, endedPassOf, passHere } from './pass/daemon-or-here.ts';
+import { RESYNC, refuseWrong, SYNC } from './options.ts';
 import { followOrder } from './pass/follow.ts';
 
 export interface PassOptions {
@@ -60,8 +61,8 @@ export async function runPassFor(
   kind: PassSpec['kind'],
   options: ResyncOptions,
 ): Promise<PassResult> {
+  refuseWrong(kind, kind === 'sync' ? SYNC : RESYNC, options);
   const { lists = LIST_NAMES, inboxId = null, acceptDeletes = false, acceptAccount = false } = options;
-  refuseUnknown(lists);
   const consent = { acceptDeletes, acceptAccount };
   const spec = { kind, lists, inboxId, ...consent, requestedBy: `inbox-mirror library: ${kind}` };
   const { signal, release } = stopOf(options.signal);
@@ -87,13 +88,6 @@ export async function runPassFor(
 
 /** The session's log lines and warnings go here: a library prints nothing. */
 const NOWHERE: Output = { write: () => undefined };
-
-function refuseUnknown(lists: readonly string[]): void {
-  const unknown = lists.filter((list) => !LIST_NAMES.some((known) => known === list));
-  if (lists.length > 0 && unknown.length === 0) return;
-  const expected = `expected at least one of ${LIST_NAMES.join(', ')}`;
-  throw new MirrorError('USAGE', `lists: ${expected}, but got ${JSON.stringify(lists)}.`);
-}
 
 /** The caller's signal, with a known error for its reason. `release`: it may outlive many passes. */
 function stopOf(signal: AbortSignal | undefined): { signal: AbortSignal; release: () => void } {

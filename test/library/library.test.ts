@@ -319,6 +319,7 @@ describe('changes', () => {
     { afterId: '4-x' },
     { since: new Date('x') },
     { list: 'nope' as never },
+    { lists: ['tags'] } as never,
   ])('with the wrong option %o are refused', async (options) => {
     const { mirror } = await smallAccount();
     expect(() => mirror.changes(options)).toThrow(expect.objectContaining({ code: 'USAGE' }) as Error);
@@ -432,6 +433,17 @@ describe('a pass', () => {
     const { mirror, program } = await smallAccount();
     for (const lists of [[], ['nope']] as never[])
       await expect(mirror.sync({ lists })).rejects.toMatchObject({ code: 'USAGE' });
+    expect(program.sandbox.arrivals).toEqual([]);
+  });
+
+  test.each([
+    [{ list: 'users' }, 'sync: Unrecognized key: "list". The options are: lists, inboxId, signal.'],
+    [{ inboxId: 20_117 }, 'sync: inboxId: Invalid input: expected string, received number.'],
+    [{ acceptDeletes: true }, 'sync: Unrecognized key: "acceptDeletes".'],
+  ])('of a caller in plain JavaScript refuses the options %j', async (options, message) => {
+    const { mirror, program } = await smallAccount();
+    const refused = { code: 'USAGE', message: expect.stringContaining(message) as unknown };
+    await expect(mirror.sync(options as never)).rejects.toMatchObject(refused);
     expect(program.sandbox.arrivals).toEqual([]);
   });
 

@@ -1,0 +1,38 @@
+import { z } from 'zod';
+import { MirrorError } from '../core/errors.ts';
+import { LIST_NAMES } from '../core/lists.ts';
+
+/** What may be given to each method. In plain JavaScript, no compiler has checked it. */
+export const SYNC = z.strictObject({
+  lists: z.array(z.enum(LIST_NAMES)).min(1).optional(),
+  inboxId: z.string().optional(),
+  signal: z.instanceof(AbortSignal).optional(),
+});
+export const RESYNC = SYNC.extend({
+  acceptDeletes: z.boolean().optional(),
+  acceptAccount: z.boolean().optional(),
+});
+export const CHANGES = z.strictObject({
+  list: z.enum(LIST_NAMES).optional(),
+  inboxId: z.string().optional(),
+  itemId: z.string().optional(),
+  field: z.string().optional(),
+  since: z.date().optional(),
+  until: z.date().optional(),
+  afterId: z.union([z.number(), z.string()]).optional(),
+  follow: z.boolean().optional(),
+  signal: z.instanceof(AbortSignal).optional(),
+});
+
+/**
+ * Refuses options that a method does not have, or that have another type: the method would do something else
+ * than its caller wants, and say nothing.
+ * @throws MirrorError `USAGE`
+ */
+export function refuseWrong(method: string, known: z.ZodObject, options: unknown): void {
+  const { error } = known.safeParse(options);
+  if (error === undefined) return;
+  const faults = error.issues.map(({ path, message }) => [...path.map(String), message].join(': '));
+  const names = Object.keys(known.shape).join(', ');
+  throw new MirrorError('USAGE', `${method}: ${faults.join('; ')}. The options are: ${names}.`);
+}

@@ -57,7 +57,8 @@ export function gatePaused({ cause, strikes, resumeAt, status }: Pause, now: num
  */
 export function foreignCause(sent: number | null, { perDay }: Pick<Budget, 'perDay'>): string {
   return sent === null
-    ? 'this mirror kept its pace: another client may use the account, or REQUESTS_PER_SECOND is too high'
+    ? 'this mirror kept its pace: another client may use the account, the network may have delayed a ' +
+        'request, or REQUESTS_PER_SECOND is too high'
     : `this mirror has sent ${sent} of its ${perDay} requests: another client uses the account, ` +
         'or REQUESTS_PER_DAY is too high';
 }

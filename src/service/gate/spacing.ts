@@ -1,7 +1,7 @@
 /** Until 10 answers are in, every request waits for the last answer. Then measured round trips count. */
 const TRUSTED_AFTER = 10;
-/** The last 50 round trips count. */
-const REMEMBERED = 50;
+/** The last 500 round trips count: a delay that has come once will come again. */
+const REMEMBERED = 500;
 /** The slack is 20 spreads divided by the measured round trips. Simulated: one early arrival in a million. */
 const UNSEEN = 20;
 /** The smallest and the largest margin for uncertain round trips, in milliseconds. */
@@ -62,8 +62,9 @@ export interface Spacing {
  *   start plus the margin, and the answer less a sure round trip (the fastest one seen minus the slack). The
  *   margin is the spread seen and the slack, up to half a second;
  * - after a later answer, whose request can have been late on its way: at the answer less a sure round trip;
- * - without an answer: as if the arrival were unknown. If most answers take longer than a gap, at the last
- *   start plus the margin.
+ * - without an answer: as if the arrival were unknown.
+ *
+ * If most answers take longer than a gap, it begins at the last start plus the margin.
  *
  * The slack allows for spread not seen yet: the fewer round trips, the larger it is. Without it, 2 % of the
  * requests arrive early at steady jitter, and nearly half of all runs of 20 requests draw a 429.
@@ -82,12 +83,11 @@ export function spaceByArrival(gapMs: number): Spacing {
     const unknown = unknownUntil - gapMs;
     if (answers < TRUSTED_AFTER) return Math.max(answer, unknown);
     const { fastest, median, margin, sureTrip } = measure(roundTrips);
-    if (lastAnswer === null) {
-      // To wait for each answer of a slow service would cost most of the rate.
-      const most = median > gapMs ? margin : Math.max(margin, unansweredMs(gapMs) - gapMs);
-      return Math.max(lastStart + most, unknown);
-    }
-    const isUsual = answer - lastStart <= fastest + margin;
+    // To wait for the answers of a slow service would cost much of the rate.
+    const isSlow = median > gapMs;
+    if (lastAnswer === null)
+      return Math.max(lastStart + (isSlow ? margin : Math.max(margin, unansweredMs(gapMs) - gapMs)), unknown);
+    const isUsual = isSlow || answer - lastStart <= fastest + margin;
     return Math.max(isUsual ? Math.min(lastStart + margin, answer - sureTrip) : answer - sureTrip, unknown);
   };
 

@@ -6,12 +6,12 @@ const REMEMBERED = 500;
 const UNSEEN = 20;
 /** The smallest and the largest margin for uncertain round trips, in milliseconds. */
 const MARGIN_MS = { least: 20, most: 500 };
-/** At most 5 s of distance from a request whose arrival is unknown. */
+/** At most 5 s of distance from a request whose arrival is unknown, and at least two gaps. */
 const LONGEST_UNKNOWN_MS = 5000;
 
-/** Milliseconds to wait after a start whose arrival is unknown: five gaps, up to 5 s, but at least a gap. */
+/** Milliseconds to wait after a start whose arrival is unknown: five gaps, up to 5 s, at least two gaps. */
 export function unansweredMs(gapMs: number): number {
-  return Math.max(gapMs, Math.min(5 * gapMs, LONGEST_UNKNOWN_MS));
+  return Math.max(2 * gapMs, Math.min(5 * gapMs, LONGEST_UNKNOWN_MS));
 }
 
 /** A request may always leave within this many ms of its instant in the ledger: a grant takes some time. */

@@ -103,6 +103,18 @@ test('a request that another process holds back costs no gap, and the next one k
   await slow;
 });
 
+test('at one request in 5 s too, another process keeps a gap from a request without an answer', async () => {
+  const { start, sandbox, arrived } = benchOf({ rate: 0.2, perDay: 5000 });
+  const path = await freshMirrorFile();
+  const late = await start(path, { way: () => [1500, 20_000], budget: { perSecond: 0.2 } });
+  const next = await start(path, { budget: { perSecond: 0.2 } });
+  const first = late.ask();
+  await arrived(1);
+  await next.ask();
+  expect(gapsOf(sandbox)[0]).toBeGreaterThanOrEqual(5000);
+  await first;
+});
+
 test('after a process died before its answer, the next one keeps five gaps from its request', async () => {
   const { start, sandbox, clock } = benchOf({ rate: 1, perDay: 5000 });
   const path = await freshMirrorFile();

@@ -251,7 +251,7 @@ describe('a daemon that reads single pages', () => {
     const { clock, sandbox } = house;
     const [inbox = ''] = sandbox.world.inboxes.keys();
     await house.start();
-    await clock.sleep(30 * HOUR);
+    await clock.sleep(sized(6, 30) * HOUR);
     sandbox.script(({ path }) =>
       path.startsWith(`/v1/inboxes/${inbox}/conversations?`) && path.includes('next_page')
         ? { status: 200, body: '{"no": "list"}' }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { HOUR, MINUTE } from '../../src/core/clock.ts';
 import { daemonHouse, type TestHouse } from '../support/daemon.ts';
-import { someOf } from '../support/histories.ts';
+import { sized, someOf } from '../support/histories.ts';
 import { nthInbox } from '../support/rows.ts';
 
 const SMALL = { sandbox: { conversations: [125, 115, 40] }, limits: { pageSize: 20 }, pollMs: 120_000 };
@@ -37,7 +37,7 @@ test.each(someOf(REFUSED, 2))(
     const answers = await lastHour(
       house,
       ({ path }) => (path.startsWith(`/v1/inboxes/${id}${end}`) ? { status: 429 } : undefined),
-      10,
+      sized(6, 10),
     );
     expect(counted(answers, 200)).toBeGreaterThanOrEqual(least);
     expect(counted(answers, 429)).toBeLessThanOrEqual(6);

@@ -154,6 +154,17 @@ test('a pending migration runs without the views, which are created again after 
   expect(await viewsOf(database)).toEqual([...VIEW_NAMES].sort());
 });
 
+test('a reader has the views at every moment of a migration', async () => {
+  const place = await freshMirrorFile();
+  const reader = await temporaryDatabase(place);
+  await reader.execute(`DELETE FROM _prisma_migrations WHERE migration_name LIKE '%_long_tokens'`);
+  const over = new AbortController();
+  const migrating = temporaryDatabase(place).finally(() => over.abort());
+  for (let reads = 0; !over.signal.aborted || reads === 0; reads += 1)
+    expect(await count(reader, 'freshness')).toBeGreaterThanOrEqual(0);
+  await migrating;
+});
+
 test('a migration that fails leaves the views as they are', async () => {
   const path = await freshMirrorFile();
   const database = await temporaryDatabase(path);

@@ -2,7 +2,7 @@ import type { SqlDriverAdapterFactory } from '@prisma/driver-adapter-utils';
 import type { Database, Sql } from '../database.ts';
 import { contentsOf, refuseForeign, refuseNewer, shippedMigrations } from './shipped.ts';
 import { applyMigrations } from './schema-engine.ts';
-import { dropViews, ensureViews } from '../views/views.ts';
+import { dropViews, ensureViews, makeViews } from '../views/views.ts';
 
 /**
  * Takes the lease from a writer of an older program, which would write on as if nothing had changed. It finds
@@ -11,8 +11,9 @@ import { dropViews, ensureViews } from '../views/views.ts';
 const TAKE_LEASE = 'DELETE FROM leases';
 
 /**
- * Applies the missing migrations in one transaction, with Prisma's schema engine, then updates the views.
- * Without a missing migration the engine is not loaded (docs/decisions/0008).
+ * Applies the missing migrations, with Prisma's schema engine, and updates the views: in one transaction, so
+ * that a reader sees the old mirror or the new one. Without a missing migration the engine is not loaded
+ * (docs/decisions/0008).
  * @throws MirrorError `DATABASE` for a database that a newer program has migrated or that holds another
  *   program's tables
  */
@@ -32,7 +33,11 @@ export async function migrate(database: Database, factory: SqlDriverAdapterFacto
       if (now.tables.includes('settings')) await dropViews(tx);
       return true;
     };
-    await applyMigrations(shipped, factory, { dialect, prepare, end: TAKE_LEASE });
+    const finish = async (tx: Sql): Promise<void> => {
+      await tx.execute(TAKE_LEASE);
+      await makeViews(tx, dialect);
+    };
+    await applyMigrations(shipped, factory, { dialect, prepare, finish });
   }
   await ensureViews(database);
 }

@@ -21,15 +21,15 @@ interface Transaction {
   readonly dialect: Dialect;
   /** Called once no other process can migrate. Without a missing migration it returns false. */
   readonly prepare: (tx: Sql) => Promise<boolean>;
-  /** The statement with which the transaction ends. */
-  readonly end: string;
+  /** Called in the transaction after the migrations. */
+  readonly finish: (tx: Sql) => Promise<void>;
 }
 
 /** Applies the missing ones of the named migrations, all in one transaction. */
 export async function applyMigrations(
   { folder, names }: { readonly folder: string; readonly names: string[] },
   factory: SqlDriverAdapterFactory,
-  { dialect, prepare, end }: Transaction,
+  { dialect, prepare, finish }: Transaction,
 ): Promise<void> {
   const adapters = bindSqlAdapterFactory(factory);
   const connection = await adapters.connect();
@@ -57,7 +57,7 @@ export async function applyMigrations(
     if (await prepare(tx)) {
       const engine = await loadEngine({ ...adapters, connect: () => Promise.resolve(connection) });
       await engine.applyMigrations({ migrationsList: readMigrations(folder, names), filters: NO_FILTERS });
-      await tx.execute(end);
+      await finish(tx);
     }
     await tx.execute('COMMIT');
   } catch (error) {

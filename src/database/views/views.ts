@@ -20,31 +20,34 @@ interface CreatedViews {
  * that of the existing ones, and writes the comments. If they are up to date, this costs one query.
  */
 export async function ensureViews(database: Database): Promise<void> {
-  const hash = hashOf(database.dialect);
-  if ((await readCreated(database))?.hash === hash) return;
-  await database.transaction(async (tx) => {
-    // Two processes may start at once: the second waits at this write, then finds the views up to date.
-    await tx.execute(
-      `INSERT INTO settings (name, value) VALUES ($1, 'null') ON CONFLICT (name) DO NOTHING`,
-      SETTING,
-    );
-    await tx.execute(`UPDATE settings SET value = value WHERE name = $1`, SETTING);
-    const before = await readCreated(tx);
-    if (before?.hash === hash) return;
-    await drop(tx, before?.names ?? []);
-    await create(tx, database.dialect, viewStatements(database.dialect, null));
-    const comments = database.dialect.comments?.(readCatalogue(database.dialect));
-    if (comments !== undefined) await tx.execute(comments);
-    await recordCreated(tx, { hash, names: VIEW_NAMES });
-  });
+  if ((await readCreated(database))?.hash === hashOf(database.dialect)) return;
+  await database.transaction((tx) => makeViews(tx, database.dialect));
+}
+
+/** As {@link ensureViews}, in a transaction that the caller has begun. */
+export async function makeViews(tx: Sql, dialect: Dialect): Promise<void> {
+  const hash = hashOf(dialect);
+  // Two processes may start at once: the second waits at this write, then finds the views up to date.
+  await tx.execute(
+    `INSERT INTO settings (name, value) VALUES ($1, 'null') ON CONFLICT (name) DO NOTHING`,
+    SETTING,
+  );
+  await tx.execute(`UPDATE settings SET value = value WHERE name = $1`, SETTING);
+  const before = await readCreated(tx);
+  if (before?.hash === hash) return;
+  await drop(tx, before?.names ?? []);
+  await create(tx, dialect, viewStatements(dialect, null));
+  const comments = dialect.comments?.(readCatalogue(dialect));
+  if (comments !== undefined) await tx.execute(comments);
+  await recordCreated(tx, { hash, names: VIEW_NAMES });
 }
 
 /**
- * Drops the views, so that a migration can rebuild the tables that they read. {@link ensureViews} creates
- * them again, in this process or in the next that opens the mirror.
+ * Drops the views, so that a migration can rebuild the tables that they read. {@link makeViews} creates them
+ * again.
  */
 export async function dropViews(tx: Sql): Promise<void> {
-  // As in `ensureViews`: a process that replaces the views is waited for here, before their names are read.
+  // As in `makeViews`: a process that replaces the views is waited for here, before their names are read.
   await tx.execute(`UPDATE settings SET value = value WHERE name = $1`, SETTING);
   await drop(tx, (await readCreated(tx))?.names ?? []);
   await tx.execute(`DELETE FROM settings WHERE name = $1`, SETTING);

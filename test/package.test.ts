@@ -76,9 +76,9 @@ describe('the packed package', () => {
   let tarball = '';
   let demo = '';
   let installed: Record<string, Installed> = {};
-  const program = (...words: string[]) => {
+  const program = (words: readonly string[], variables: NodeJS.ProcessEnv = {}) => {
     const bin = join(home, 'node_modules/inbox-mirror/bin/inbox-mirror.cjs');
-    const env = { ...process.env, DATABASE_URL: 'file:demo.db' };
+    const env = { ...process.env, DATABASE_URL: 'file:demo.db', ...variables };
     return run(process.execPath, [bin, ...words], { cwd: home, env });
   };
 
@@ -93,7 +93,7 @@ describe('the packed package', () => {
     tarball = join(folder, readdirSync(folder).find((name) => name.endsWith('.tgz')) ?? '');
     // A package that npm has fetched before is not fetched again.
     await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', tarball], { cwd: home });
-    demo = (await program('demo')).stdout;
+    demo = (await program(['demo'])).stdout;
     const lock = readFileSync(join(home, 'node_modules/.package-lock.json'), 'utf8');
     installed = (JSON.parse(lock) as { packages: Record<string, Installed> }).packages;
   }, 180_000);
@@ -145,6 +145,21 @@ describe('the packed package', () => {
       console.log(Object.values(await readAssets()).every(({ content }) => content.length > 100));`;
     writeFileSync(join(home, 'pages.js'), code);
     expect((await run(process.execPath, ['pages.js'], { cwd: home })).stdout).toBe('true\n');
+  });
+
+  // A build drops a call that it takes for one without effect, such as a decoding whose value is not used.
+  test.each([
+    [{ HTTPS_PROXY: 'http://user:100%@127.0.0.1:9' }, 'in which % is written as %25'],
+    [{ DATABASE_URL: 'postgresql://user:100%@127.0.0.1:1/mirror' }, 'contains an invalid %-escape'],
+    [{ DATABASE_URL: 'postgresql://user@127.0.0.1:1:2/mirror' }, 'is not an address'],
+    [{ SCHEDULE_TIMEZONE: 'Nowhere/Never' }, 'expected a time zone'],
+    [{ SCHEDULE_TAGS: '61 * * * *' }, 'SCHEDULE_TAGS: expected'],
+  ])('refuses what the checks of its source refuse: %o', async (variables, fault) => {
+    const service = { INBOX_API_URL: 'https://service.example/v1', INBOX_API_KEY: 'a-key-of-a-test' };
+    await expect(program(['sync'], { ...service, ...variables })).rejects.toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(fault) as unknown,
+    });
   });
 
   // In `npm test` the strict project below finds the types, as Node.js resolves them.

@@ -84,11 +84,10 @@ function unknownParameter(name: string): string {
     : `has an unknown parameter; did you mean ${closest}?`;
 }
 
-/** True if every %XX sequence decodes as UTF-8. */
+/** True if every %XX sequence decodes as UTF-8. The build would drop a call whose value is not used. */
 export function isUtf8(encoded: string): boolean {
   try {
-    decodeURIComponent(encoded);
-    return true;
+    return decodeURIComponent(encoded).isWellFormed();
   } catch {
     return false;
   }

@@ -99,6 +99,13 @@ export function plural(value: number, noun: string): string {
 /** Control characters, which a terminal may obey, and those that reverse the order of a text. */
 export const CONTROLS = /[\p{Cc}\p{Bidi_Control}]/gu;
 
+const CONTROLS_IN_LINES = new RegExp(String.raw`(?!\n|\t|\r\n)${CONTROLS.source}`, 'gu');
+
+/** A text of any number of lines. A mark replaces each control character but tabs and line breaks. */
+export function withMarks(text: string): string {
+  return text.replaceAll(CONTROLS_IN_LINES, '�');
+}
+
 /** A foreign text on one line, without control characters and of at most `most` characters. */
 export function onOneLine(text: string, most: number): string {
   // No text that can matter is cut here: it only keeps a body of many megabytes out of the next steps.

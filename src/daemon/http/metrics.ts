@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client';
 import { type Clock, SECOND } from '../../core/clock.ts';
+import { withMarks } from '../../core/humanize.ts';
 import { LIST_NAMES, listId, type ListKey } from '../../core/lists.ts';
 import type { RequestEnd } from '../../session/session.ts';
 import type { ListReport, PassEvent } from '../../sync/events.ts';
@@ -64,7 +65,8 @@ export function createMetrics({
     },
     async render(scrape) {
       setGauges(scrape);
-      return (await registry.metrics()).replaceAll(NO_LAG, '');
+      // Labels hold names of the service.
+      return withMarks((await registry.metrics()).replaceAll(NO_LAG, ''));
     },
   };
 }

@@ -7,13 +7,12 @@ import { readinessOf, statusAsJson } from '../../status/json.ts';
 import type { JudgedStatus } from '../../status/judge.ts';
 import type { WholeStatus } from '../../status/observe.ts';
 import type { OrderDesk } from '../../web/engine/place.ts';
-import { wantsPage } from '../../web/frame/answer.ts';
 import { CANCEL_PATH, ORDERS_PATH } from '../../web/frame/links.ts';
 import { createSessions } from '../../web/login/session.ts';
+import { escapeControls, EVERY_ANSWER, HEADERS_MS, JSON_TYPE, MALFORMED, showFaults } from './answers.ts';
 import { addChangesEndpoint, type ChangesEndpointOptions } from './changes.ts';
 import { isOurHost } from './host-check.ts';
 import { closeAnswers, limitConnections, limitRequests } from './limits.ts';
-import { EVERY_ANSWER, HEADERS_MS, JSON_TYPE, MALFORMED } from './malformed.ts';
 import type { Metrics } from './metrics.ts';
 import { shareRead } from './shared-read.ts';
 import { createTokenGuard, type TokenGuard } from './token.ts';
@@ -116,6 +115,7 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
   closeAnswers(server.server);
   guard(server, [...options.allowedHosts, host.toLowerCase()], log);
   showFaults(server, options.version);
+  escapeControls(server);
   const sessions = token === null ? null : createSessions(token, () => clock.now());
   const tokens = createTokenGuard({ ...options, hasSession: (header) => sessions?.has(header) === true });
   limitRequests(server, tokens.accepts);
@@ -199,19 +199,6 @@ function guard(server: FastifyInstance, hostNames: readonly string[], log: Log):
       .code(500)
       .type(JSON_TYPE)
       .send({ error: 'This endpoint failed; the log has the cause.' });
-  });
-}
-
-/** Shows a person the page of an error that a program gets as JSON. */
-function showFaults(server: FastifyInstance, version: string): void {
-  server.addHook('onSend', async (request, reply, payload) => {
-    const isJson = String(reply.getHeader('content-type')).startsWith('application/json');
-    if (reply.statusCode < 400 || !isJson || typeof payload !== 'string' || !wantsPage(request))
-      return payload;
-    const { error } = JSON.parse(payload) as { error?: string };
-    if (error === undefined) return payload;
-    const { faultForPeople } = await import('../../web/frame/answer.ts');
-    return await faultForPeople(reply, error, version);
   });
 }
 

@@ -5,6 +5,7 @@ import { asJson, asText, csvOf, withoutFormula } from '../../query/cells.ts';
 import type { BoundedRows } from '../../query/reads/bounded.ts';
 import type { Questions } from '../../query/reads/question.ts';
 import type { Cell } from '../../query/result.ts';
+import { asHarmlessJson } from '../../session/terminal.ts';
 import { sendText, whenClosed } from '../frame/answer.ts';
 
 /** A download has at most this many rows. */
@@ -69,7 +70,7 @@ async function asJsonText({ columns, rows }: BoundedRows): Promise<string> {
     const fields = columns.map(
       ({ isJson }, index) => keys[index] + JSON.stringify(asJson(row[index] ?? null, isJson)),
     );
-    return `{${fields.join(',')}}`;
+    return asHarmlessJson(`{${fields.join(',')}}`);
   };
   return `[${(await written(rows, (some) => some.map(object).join(',\n'))).join(',\n')}]\n`;
 }

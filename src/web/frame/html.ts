@@ -1,3 +1,5 @@
+import { withMarks } from '../../core/humanize.ts';
+
 /** A piece of HTML. Only {@link html} makes one, so no other text can reach a page without being escaped. */
 export class Html {
   readonly #text: string;
@@ -22,7 +24,8 @@ export type Part = Html | string | number | null | undefined | false | readonly 
 
 /**
  * A template. Every part that is not itself HTML is escaped, for text and for quoted attributes alike.
- * Attributes must be quoted.
+ * Attributes must be quoted. A mark replaces each control character: HTML forbids some, and curl prints a
+ * page as it is.
  */
 export function html(strings: TemplateStringsArray, ...parts: Part[]): Html {
   return Html.of(strings, parts);
@@ -49,8 +52,5 @@ function rendered(part: Part): string {
   if (part === null || part === undefined || part === false) return '';
   if (part instanceof Html) return part.toString();
   if (typeof part === 'object') return part.map(rendered).join('');
-  // A NUL is not allowed in HTML.
-  return String(part)
-    .replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? '')
-    .replaceAll('\0', '�');
+  return withMarks(String(part)).replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? '');
 }

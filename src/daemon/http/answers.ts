@@ -1,9 +1,11 @@
 import { maxHeaderSize, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { SECOND } from '../../core/clock.ts';
 import { codeOf } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
+import { asHarmlessJson } from '../../session/terminal.ts';
+import { wantsPage } from '../../web/frame/answer.ts';
 
 /** The headers of every answer. */
 export const EVERY_ANSWER = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' };
@@ -49,4 +51,25 @@ function faultOf(code: string | null): [number, string] {
   if (code === 'HPE_HEADER_OVERFLOW')
     return [431, `The headers of this request are too long; send at most ${maxHeaderSize} bytes.`];
   return [400, 'This is not a valid request of HTTP/1.1.'];
+}
+
+/** Writes the control characters in every answer of JSON as escapes: curl prints an answer as it is. */
+export function escapeControls(server: FastifyInstance): void {
+  server.addHook('onSend', async (_request, reply, payload) => {
+    const isJson = /^application\/(x-nd)?json/.test(String(reply.getHeader('content-type')));
+    return isJson && typeof payload === 'string' ? asHarmlessJson(payload) : payload;
+  });
+}
+
+/** Shows a person the page of an error that a program gets as JSON. */
+export function showFaults(server: FastifyInstance, version: string): void {
+  server.addHook('onSend', async (request, reply, payload) => {
+    const isJson = String(reply.getHeader('content-type')).startsWith('application/json');
+    if (reply.statusCode < 400 || !isJson || typeof payload !== 'string' || !wantsPage(request))
+      return payload;
+    const { error } = JSON.parse(payload) as { error?: string };
+    if (error === undefined) return payload;
+    const { faultForPeople } = await import('../../web/frame/answer.ts');
+    return await faultForPeople(reply, error, version);
+  });
 }

@@ -1,4 +1,4 @@
-import { isMirrorError, messageOf } from '../../core/errors.ts';
+import { isMirrorError, MirrorError, messageOf } from '../../core/errors.ts';
 import type { Writer } from '../../mirror/mirror.ts';
 import type { PassSpec } from '../../mirror/passes/passes.ts';
 import { liveDaemon } from '../../session/live-daemon.ts';
@@ -59,7 +59,7 @@ export interface PassListeners {
 
 /**
  * Does a pass in this process: claims the mirror, then sweeps the lists.
- * @throws MirrorError `LEASE_HELD` before the first request
+ * @throws MirrorError `LEASE_HELD` before the first request; `DATABASE` if the mirror's file is lost
  */
 export async function passHere(
   session: Session,
@@ -68,6 +68,7 @@ export async function passHere(
 ): Promise<EndedPass> {
   const { config, clock, client, access } = session;
   const { mirror, signal } = await session.claim(spec.requestedBy);
+  const file = watchFile(mirror);
   // The view `freshness` compares the lists with their schedules, even if no daemon ever runs.
   const keepSchedules = async (): Promise<void> => {
     const crons = await stretchedCrons(mirror, config, config.budget);
@@ -83,17 +84,50 @@ export async function passHere(
   try {
     const { goneAfterMs, budget } = config;
     const account = new AccountCheck({ mirror, clock, access });
-    const deps = { client, mirror, account, clock, goneAfterMs, budget, signal, onEvent };
+    const stop = AbortSignal.any([signal, file.lost]);
+    const seen = (event: PassEvent): void => {
+      file.check();
+      onEvent(event);
+    };
+    const deps = { client, mirror, account, clock, goneAfterMs, budget, signal: stop, onEvent: seen };
     const report = await runPass(deps, spec);
+    file.throwIfLost();
     // The pass may have found more lists.
     await keepSchedules();
     const requests = await mirror.budget.sentSince(startedAt - 1);
     const cost = { requests, milliseconds: clock.monotonic() - startedMonotonic };
     await countPastDays(session, mirror, { signal, onCounting });
+    file.throwIfLost();
     return { report, cost, order: null, givenUp: null };
   } finally {
     signal.removeEventListener('abort', stopping);
   }
+}
+
+/**
+ * Notices that a file of the mirror was deleted, replaced or cut, as the daemon does: what the pass reads
+ * after that would be lost. `check` aborts `lost` then.
+ */
+function watchFile({ lostFile, name }: Pick<Writer, 'lostFile' | 'name'>) {
+  const lost = new AbortController();
+  const check = (): void => {
+    const path = lost.signal.aborted ? null : lostFile();
+    if (path === null) return;
+    const message =
+      `The file ${path} was deleted, replaced or made smaller while this pass ran. The rows that the pass ` +
+      `has read since then are not in ${name}. Make sure that the right mirror is there, and run the ` +
+      'command again. If the file was overwritten in place, restore a backup first.';
+    lost.abort(new MirrorError('DATABASE', message, { isDamage: true }));
+  };
+  return {
+    lost: lost.signal,
+    check,
+    /** @throws MirrorError `DATABASE` */
+    throwIfLost(): void {
+      check();
+      lost.signal.throwIfAborted();
+    },
+  };
 }
 
 /** Stores the sums of past days: where no daemon runs, nothing else does. A failure leaves them for later. */

@@ -19,6 +19,9 @@ export function accessId({ address, fingerprint }: Access): string {
 /** The key that the sandbox accepts by default. It opens no account. */
 export const SANDBOX_KEY = 'sandbox-key';
 
+/** A text may contain a shorter key by chance. It is no secret. */
+export const LEAST_KEY = 8;
+
 /** Stands in place of the key. */
 export const NO_KEY = '[key]';
 

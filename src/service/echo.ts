@@ -1,10 +1,7 @@
 import { isExactNumber, parseExact } from '../core/json.ts';
-import { holdsKey, NO_KEY, withoutKey } from '../core/secrets.ts';
+import { holdsKey, LEAST_KEY, NO_KEY, withoutKey } from '../core/secrets.ts';
 import { MOST_VALUES } from './flaws.ts';
 import type { Answer } from './http.ts';
-
-/** A row may contain a shorter key by chance. It is no secret, and stays. */
-const LEAST_KEY = 8;
 
 /**
  * Removes the key that a request carried from its answer: error messages quote it, some servers and proxies

@@ -71,6 +71,20 @@ test('a new key in .env that comes with another address is not used before a res
   });
 });
 
+test('a new key that the address contains is not used', async () => {
+  const { io } = await commandIo();
+  const { INBOX_API_KEY: first = '', INBOX_API_URL: url = '', ...rest } = io.env;
+  const env = { ...rest, INBOX_API_URL: url.replace('/v1', '/renewed-key/v1') };
+  const write = (key: string): void => writeFileSync(join(io.cwd, '.env'), `INBOX_API_KEY=${key}\n`);
+  write(first);
+  await withSession({ ...io, env }, ({ keys }) => {
+    write('renewed-key');
+    expect(() => keys.reload()).toThrow('INBOX_API_URL: contains the API key');
+    expect(keys.current()).toBe(first);
+    return Promise.resolve();
+  });
+});
+
 test('a session is closed when its work ends, and when its work fails', async () => {
   const { io } = await commandIo();
   const released: string[] = [];

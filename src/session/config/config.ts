@@ -21,7 +21,7 @@ import {
 } from './parsers.ts';
 import { readReport, type Report } from './report.ts';
 import { stateFolder } from './state-folder.ts';
-import { readKey, readSecret, strayKeyWarnings } from './secrets.ts';
+import { readKey, readSecret, refuseKeyInAddress, strayKeyWarnings } from './secrets.ts';
 
 /** The environment's variables, read and checked (.env.example). */
 export interface Config extends Report {
@@ -85,7 +85,9 @@ export function readConfig(environment: Environment, folder: string, needs: Need
   const read = reader(env, faults);
   const apiUrl = readApiUrl(read, env, needs.service, faults);
   const allowsHttp = readBoolean(read, 'ALLOW_HTTP');
-  if (needs.service && !allowsHttp) refusePlainHttp(apiUrl, faults);
+  const key = readKey(env, folder, needs.service, faults);
+  const hasKey = apiUrl !== null && refuseKeyInAddress(env, key, faults);
+  if (needs.service && !allowsHttp && !hasKey) refusePlainHttp(apiUrl, faults);
   const config: Omit<Config, 'warnings'> = {
     apiUrl,
     network: readNetwork(
@@ -98,7 +100,7 @@ export function readConfig(environment: Environment, folder: string, needs: Need
         faults: needs.service ? faults : [],
       },
     ),
-    key: readKey(env, folder, needs.service, faults),
+    key,
     databaseUrl: readDatabaseUrl(env, folder, faults),
     // Not `env`: a name like HOST is not a slip of HOME.
     stateFolder: stateFolder({ ...environment, INBOX_STATE_DIR: env['INBOX_STATE_DIR'] }, folder),

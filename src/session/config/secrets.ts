@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { MirrorError } from '../../core/errors.ts';
+import { holdsKey, LEAST_KEY, SANDBOX_KEY } from '../../core/secrets.ts';
 import { configError, type Environment, readEnvironment } from './environment.ts';
 import { readNamedFile } from './files.ts';
 
@@ -45,6 +46,24 @@ export function readKey(env: Environment, folder: string, needed: boolean, fault
   return key;
 }
 
+/**
+ * Adds a fault for an address of the service that contains the key, because the program prints and stores
+ * addresses. @returns whether it does
+ */
+export function refuseKeyInAddress(env: Environment, key: string | null, faults: string[]): boolean {
+  const address = env['INBOX_API_URL']?.trim() ?? '';
+  if (key === null || key.length < LEAST_KEY || key === SANDBOX_KEY) return false;
+  // A URL has its host in lower case and without %XX.
+  const forms = [address, URL.canParse(address) ? new URL(address).href : ''];
+  if (!forms.some((form) => holdsKey(form, key) || holdsKey(form.toLowerCase(), key.toLowerCase())))
+    return false;
+  faults.push(
+    'INBOX_API_URL: contains the API key, and addresses are shown and stored; write the address without ' +
+      'the key, which each request carries in a header; its value is not shown here',
+  );
+  return true;
+}
+
 /** The variables that decide where the key goes. */
 const DESTINATION = /^(?:INBOX_API_URL|INBOX_API_CA_FILE|ALLOW_HTTP|https?_proxy)$/i;
 
@@ -79,6 +98,7 @@ export function rereadKey(
 ): string | null {
   const faults: string[] = [];
   const key = readKey(env, folder, true, faults);
+  refuseKeyInAddress(env, key, faults);
   if (faults.length > 0) throw configError(faults);
   if (key === inUse) return key;
   const moved = Object.keys({ ...before, ...env }).filter(

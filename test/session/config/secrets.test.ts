@@ -1,13 +1,15 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { SANDBOX_KEY } from '../../../src/core/secrets.ts';
+import { openMirror } from '../../../src/library/library.ts';
 import { readConfig } from '../../../src/session/config/config.ts';
 import { readEnvironment } from '../../../src/session/config/environment.ts';
 import { readSettingsFile } from '../../../src/session/config/files.ts';
 import { temporaryFolder } from '../../support/mirror.ts';
-import { newProgram, SECRET } from '../../support/program.ts';
+import { newProgram, SECRET, testProgram } from '../../support/program.ts';
 import { runOnTerminal } from '../../support/terminal.ts';
 
 const OTHER = 'hv_live_Qx7pLm2';
@@ -107,36 +109,66 @@ test.runIf(process.platform !== 'win32')(
   },
 );
 
+const IN_ADDRESS = 'INBOX_API_URL: contains the API key, and addresses are shown and stored';
+
 test.each(['environment', '.env', 'file'])(
-  'doctor, sync and status mask a key (from: %s) that an address contains',
+  'an address that contains the key (from: %s) is refused, and neither shown nor stored',
   async (from) => {
     const program = await newProgram({ inboxes: 1 }, { ALLOW_HTTP: 'true' });
-    // The sandbox answers 404 at once, and repeats the path.
     const { origin } = new URL(program.env['INBOX_API_URL']!);
-    const address = `${origin}/${SECRET}/v1`;
     delete program.env['INBOX_API_KEY'];
     if (from === 'environment') program.env['INBOX_API_KEY'] = SECRET;
     writeFileSync(
       join(program.folder, '.env'),
-      from === '.env' ? `INBOX_API_URL=${address}\nINBOX_API_KEY=${SECRET}\n` : `INBOX_API_URL=${address}\n`,
+      from === '.env' ? `INBOX_API_KEY=${SECRET}\n` : 'LOG_LEVEL=trace\n',
     );
     writeFileSync(join(program.folder, 'key'), SECRET);
     if (from === 'file') program.env['INBOX_API_KEY_FILE'] = 'key';
-    delete program.env['INBOX_API_URL'];
     const lookup = ['lookup', 'tag', '--inbox', '1', '--name', 'x'];
-    // `program.run` fails a test whose output contains the key.
-    for (const command of [['doctor'], ['doctor', '--json'], lookup, ['status']]) {
-      await program.run(...command);
-      expect(await runOnTerminal(program, 300, ...command), command.join(' ')).not.toContain(SECRET);
-    }
-    expect((await program.run('doctor')).stdout).toContain(`${origin}/[key]/v1`);
-
-    program.env['ALLOW_HTTP'] = 'false';
-    program.env['INBOX_API_URL'] = `http://api.example.com/${SECRET}/v1`;
-    const { exitCode, stderr } = await program.run('sync');
-    expect({ exitCode, stderr }).toMatchObject({
-      exitCode: 2,
-      stderr: expect.stringContaining('http://api.example.com/[key]/v1 would send the key') as string,
-    });
+    for (const address of [`${origin}/${SECRET}/v1`, `http://${SECRET}/v1`])
+      for (const command of [['doctor'], ['doctor', '--json'], lookup, ['status'], ['sync'], ['start']]) {
+        program.env['INBOX_API_URL'] = address;
+        const { exitCode, stdout, stderr } = await program.run(...command);
+        const printed = (stdout + stderr).replaceAll(/\s+/g, ' ');
+        expect([exitCode, printed], command.join(' ')).toEqual([2, expect.stringContaining(IN_ADDRESS)]);
+        const onTerminal = await runOnTerminal(program, 300, ...command);
+        expect((printed + onTerminal).toLowerCase()).not.toContain(SECRET.toLowerCase());
+      }
+    expect(program.sandbox.arrivals).toHaveLength(0);
+    expect(readdirSync(program.folder).sort(), 'there is no mirror').toEqual(['.env', 'key']);
   },
 );
+
+const percent = (text: string): string =>
+  Array.from(text, (character) => `%${character.charCodeAt(0).toString(16)}`).join('');
+
+test.each([
+  ['in the path', `https://api.example.com/${OTHER}/v1`],
+  ['percent-encoded', `https://api.example.com/${percent(OTHER)}/v1`],
+  ['in base64', `https://api.example.com/${Buffer.from(OTHER).toString('base64')}/v1`],
+  ['in the host, which is in lower case', `https://${OTHER}.example.com/v1`],
+  ['percent-encoded in the host', `https://${percent(OTHER)}/v1`],
+  ['in another case', `https://${OTHER.toUpperCase()}/v1`],
+])('a key is found %s of an address', (_where, url) => {
+  const read = () => readConfig({ INBOX_API_URL: url, INBOX_API_KEY: OTHER }, '/', { service: true });
+  expect(read).toThrow(IN_ADDRESS);
+  expect(read).not.toThrow(new RegExp(`${OTHER}|would send`, 'i'));
+});
+
+test.each([
+  ['example', 'https://api.example.com/v1'],
+  [SANDBOX_KEY, `https://${SANDBOX_KEY}.example.com/v1`],
+])('an address may contain %s, which is no secret', (key, url) => {
+  const config = readConfig({ INBOX_API_URL: url, INBOX_API_KEY: key }, '/', { service: true });
+  expect(config.apiUrl).toBe(url);
+});
+
+test('the library refuses an address that contains the key', async () => {
+  const program = await testProgram();
+  program.env['INBOX_API_URL'] += `/${SECRET}/v1`;
+  const synced = openMirror({ env: program.env, cwd: program.folder }).then((mirror) => mirror.sync());
+  await expect(synced).rejects.toMatchObject({
+    code: 'CONFIG',
+    message: expect.stringContaining(IN_ADDRESS) as unknown,
+  });
+});

@@ -57,18 +57,16 @@ type Settings = Readonly<Record<'INBOX_API_URL' | 'INBOX_API_KEY', string>>;
 
 /** Asks until the service accepts the key. */
 async function askUntilAccepted(io: Io, ask: Ask): Promise<Settings> {
-  let address = await askForAddress(io, ask);
-  let key = await askForKey(io, ask, address);
+  let settings = await askForKey(io, ask, await askForAddress(io, ask));
   for (;;) {
-    const settings = { INBOX_API_URL: address, INBOX_API_KEY: key };
     try {
       printLine(io.stdout, wrapped(io.stdout, await check(io, settings)));
       return settings;
     } catch (error) {
       if (!isMirrorError(error, 'KEY_REFUSED', ...MAY_BE_ANOTHER_ADDRESS)) throw error;
       printFailure(io.stdout, error.message);
-      if (error.code === 'KEY_REFUSED') key = await askForKey(io, ask, address);
-      else address = await askToTryAgain(io, ask, settings, error);
+      if (error.code === 'KEY_REFUSED') settings = await askForKey(io, ask, settings.INBOX_API_URL);
+      else settings = { ...settings, INBOX_API_URL: await askToTryAgain(io, ask, settings, error) };
     }
   }
 }
@@ -86,14 +84,19 @@ const MAY_BE_ANOTHER_ADDRESS = [
 async function askForAddress(io: Io, ask: Ask): Promise<string> {
   for (;;) {
     const address = await ask('Address of the service (INBOX_API_URL, ends in /v1):');
-    if (await areRight(io, { INBOX_API_URL: address, INBOX_API_KEY: SANDBOX_KEY })) return address;
+    if ((await faultIn(io, { INBOX_API_URL: address, INBOX_API_KEY: SANDBOX_KEY })) === null) return address;
   }
 }
 
-async function askForKey(io: Io, ask: Ask, address: string): Promise<string> {
+/** Also asks for another address if that one contains the key. */
+async function askForKey(io: Io, ask: Ask, first: string): Promise<Settings> {
+  let address = first;
   for (;;) {
     const key = await ask('API key (INBOX_API_KEY, from its admin panel; not shown):', { hidden: true });
-    if (await areRight(io, { INBOX_API_URL: address, INBOX_API_KEY: key })) return key;
+    const settings = { INBOX_API_URL: address, INBOX_API_KEY: key };
+    const fault = await faultIn(io, settings);
+    if (fault === null) return settings;
+    if (fault.includes('INBOX_API_URL: ')) address = await askForAddress(io, ask);
   }
 }
 
@@ -103,22 +106,26 @@ async function askToTryAgain(io: Io, ask: Ask, settings: Settings, error: Mirror
     const answer = await ask('Try again with this address and key? [Y/n, or another address]');
     if (/^(y(es)?)?$/i.test(answer)) return settings.INBOX_API_URL;
     if (/^no?$/i.test(answer)) throw error;
-    if (await areRight(io, { ...settings, INBOX_API_URL: answer })) return answer;
+    if ((await faultIn(io, { ...settings, INBOX_API_URL: answer })) === null) return answer;
   }
 }
 
-/** Says what is wrong about the answers. @throws MirrorError `CONFIG` if another variable is wrong */
-async function areRight(io: Io, settings: Settings): Promise<boolean> {
+/**
+ * Prints what is wrong about the answers. @returns it, or null if they are right
+ * @throws MirrorError `CONFIG` if another variable is wrong
+ */
+async function faultIn(io: Io, settings: Settings): Promise<string | null> {
   const { readConfig } = await import('../../../session/config/config.ts');
   const { HOW_TO_SET } = await import('../../../session/config/environment.ts');
   try {
     readConfig(environmentOf(io, settings), io.cwd, { service: true });
-    return true;
+    return null;
   } catch (error) {
     // Other answers would not help.
     if (!isMirrorError(error, 'CONFIG') || !/INBOX_API_(?:URL|KEY)/.test(error.message)) throw error;
-    printFailure(io.stdout, error.message.replace(HOW_TO_SET, '').trimEnd());
-    return false;
+    const fault = error.message.replace(HOW_TO_SET, '').trimEnd();
+    printFailure(io.stdout, fault);
+    return fault;
   }
 }
 

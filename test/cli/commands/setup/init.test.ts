@@ -165,6 +165,15 @@ test('a key that cannot be right is asked for again, but not the address', async
   expect(existsSync(path)).toBe(true);
 });
 
+test('init asks for another address if the first one contains the key', async () => {
+  const { program, url, path } = await fresh();
+  const answers = [url.replace('/v1', `/${SECRET}/v1`), SECRET, url, SECRET];
+  const { exitCode, shown } = await answering(program, ['init'], answers);
+  expect([exitCode, shown]).toEqual([0, expect.stringContaining('INBOX_API_URL: contains the API key')]);
+  expect(program.sandbox.arrivals).toHaveLength(1);
+  expect(readFileSync(path, 'utf8')).toBe(`INBOX_API_URL=${url}\nINBOX_API_KEY=${SECRET}\n`);
+});
+
 test('init stops at Ctrl-C, and refuses to run without a terminal', async () => {
   const { program, path } = await fresh();
   const { exitCode, shown } = await answering(program, ['init'], ['\u0003']);

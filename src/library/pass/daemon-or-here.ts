@@ -115,8 +115,8 @@ function watchFile({ lostFile, name }: Pick<Writer, 'lostFile' | 'name'>) {
     if (path === null) return;
     const message =
       `The file ${path} was deleted, replaced or made smaller while this pass ran. The rows that the pass ` +
-      `has read since then are not in ${name}. Make sure that the right mirror is there, and run the ` +
-      'command again. If the file was overwritten in place, restore a backup first.';
+      `has read since then may be missing in ${name}. Make sure that the right mirror is there, and run ` +
+      'the command again. If the file was overwritten in place, restore a backup first.';
     lost.abort(new MirrorError('DATABASE', message, { isDamage: true }));
   };
   return {

@@ -126,10 +126,19 @@ export interface Ledger {
    * @returns the number of lists whose wait it ended
    */
   openGate(now: number): Promise<number>;
-  /** Shuts the gate for this access, whose key the service refused. */
+  /** Shuts the gate for this access, whose key the service refused on this host. `now` in epoch ms. */
   refuseKey(access: string, cause: string, now: number): Promise<void>;
-  /** Allows a refused key again, for a person who runs a command. */
-  allowKey(): Promise<void>;
+  /** The last refusal of this access; null if none is stored. */
+  lastRefusal(access: string): Promise<Refusal | null>;
+  /** Allows this access again, for a person who runs a command. */
+  allowKey(access: string): Promise<void>;
+  /**
+   * Allows this access again for a command of cron, unless a host was refused with it less than an hour ago,
+   * or this host was and another one waits. `now` in epoch ms.
+   */
+  retryKey(access: string, now: number): Promise<void>;
+  /** Opens the gate if another access than this one was refused. That one is still not sent for an hour. */
+  passOtherRefusal(access: string): Promise<void>;
   /**
    * Shifts stored instants after the wall clock was set, so that it neither unlocks nor blocks requests.
    * After a boot, requests are as old as they were at the last call, and the time of this run.
@@ -143,6 +152,12 @@ export interface Ledger {
    * @returns null if nothing was in doubt
    */
   confirmClock(requestId: number, now: number): Promise<Confirmation | null>;
+}
+
+/** A key that the service refused: on which host, and when. */
+export interface Refusal {
+  readonly host: string;
+  readonly at: Date;
 }
 
 /** The service's clock on the time that the machine was off. */

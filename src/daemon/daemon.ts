@@ -2,7 +2,7 @@ import type { Budget } from '../core/budget.ts';
 import { type Clock, DAY, FOLLOW_CLOCK_MS, SECOND, wasSet } from '../core/clock.ts';
 import { type ErrorCode, isMirrorError, isPassingFailure, messageOf } from '../core/errors.ts';
 import type { ListName } from '../core/lists.ts';
-import type { Access } from '../core/secrets.ts';
+import { type Access, accessId } from '../core/secrets.ts';
 import type { OtherAccount } from '../mirror/gate/account.ts';
 import type { Outage } from '../mirror/gate/outage.ts';
 import type { Writer } from '../mirror/mirror.ts';
@@ -148,8 +148,9 @@ export class Daemon {
       if (this.#otherAccount !== null && otherAccount === null) this.#sweeps.replan();
       this.#otherAccount = otherAccount;
       const trouble = troubleOf(gate, outage, access(), now) ?? accountTroubleOf(otherAccount, access(), now);
-      // The refused key or its address is no longer in use, so the gate can open.
-      if (gate.refusedKey !== null && trouble?.why !== 'key') await mirror.ledger.allowKey();
+      // This daemon does not use the refused key, or not at that address, so the gate can open.
+      if (gate.refusedKey !== null && trouble?.why !== 'key')
+        await mirror.ledger.passOtherRefusal(accessId(access()));
       // An outage whose retry is due has not ended yet; nor has another account whose test is due.
       if (trouble !== null || (outage === null && otherAccount === null)) this.#troubles.report(trouble, now);
       if (ordered || this.#orders.isBusy) await this.#orders.beginNext(trouble, this.#outage);

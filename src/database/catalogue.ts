@@ -21,7 +21,7 @@ export const TABLE_SENTENCES: Readonly<Record<string, string>> = {
   unlisted: 'The live rows that their list leaves out, although the service returns them when asked.',
   undecided:
     'The conversations missing from their list on which the last answer of the service decided nothing.',
-  leases: 'Which process writes (`writer`), and which sends the next request (`slot`).',
+  leases: 'Which process writes (`writer`) or sends the next request (`slot`), and which keys were refused.',
   sync_requests: 'Each pass that a command requested.',
   schedules: 'When each kind of list is due.',
   schedule_slots: 'The runs that each schedule names, for a year ahead, as series of equal steps.',

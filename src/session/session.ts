@@ -1,4 +1,4 @@
-import { type Clock, HOUR, MINUTE, SECOND } from '../core/clock.ts';
+import { type Clock, MINUTE, SECOND } from '../core/clock.ts';
 import { type Access, accessId, keyFingerprint } from '../core/secrets.ts';
 import { openDatabase } from '../database/open.ts';
 import { type Mirror, openMirror } from '../mirror/mirror.ts';
@@ -76,9 +76,6 @@ export interface SessionOptions {
 /** The database server's clock is read again after this many ms. */
 const CLOCK_POLL_MS = MINUTE;
 
-/** A command without a terminal tries a refused key again after this many ms. */
-const KEY_RETRY_MS = HOUR;
-
 /** The ledger is read for the use of the key after this many ms. */
 const KEY_POLL_MS = MINUTE;
 
@@ -145,8 +142,7 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
       address: config.apiUrl ?? '',
       fingerprint: keyFingerprint(keys.current()),
     });
-    if (await maySendRefusedKey(io, { mirror, access: access(), now: clock.now() }, options))
-      await mirror.ledger.allowKey();
+    await allowRefusedKey(io, { mirror, access: accessId(access()), now: clock.now() }, options);
     const parts = { config, keys, keyUse: use, mirror, names, clock, log, access, userAgent, defer };
     const client = await openClient(parts, screen, options);
     const claim = async (command: string): Promise<Claim> => {
@@ -162,21 +158,15 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
   }
 }
 
-/**
- * A person may have made a refused key valid again. A command of cron must not try it at each run. The
- * refusal of another key, or by another address, is over.
- */
-async function maySendRefusedKey(
+/** A person may have made a refused key valid again. A command of cron must not try it at each run. */
+async function allowRefusedKey(
   io: Io,
-  { mirror, access, now }: { mirror: Mirror; access: Access; now: number },
+  { mirror: { ledger }, access, now }: { mirror: Mirror; access: string; now: number },
   { unattended = false, testsKey = false }: SessionOptions,
-): Promise<boolean> {
-  if (unattended) return false;
-  if (testsKey || io.stderr.isTTY === true) return true;
-  const { refusedKey, refusedAt } = await mirror.ledger.gateState();
-  if (refusedKey !== accessId(access)) return true;
-  const age = now - (refusedAt?.getTime() ?? 0);
-  return age < 0 || age >= KEY_RETRY_MS;
+): Promise<void> {
+  if (unattended) return;
+  if (testsKey || io.stderr.isTTY === true) await ledger.allowKey(access);
+  else await ledger.retryKey(access, now);
 }
 
 /** @throws MirrorError `USAGE` for a SQLite mirror that this account may not read */

@@ -7,7 +7,7 @@ import { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { addCommands } from '../../src/cli/program.ts';
 import { outlineOf } from '../../src/cli/reference/outline.ts';
-import { MINUTE } from '../../src/core/clock.ts';
+import { HOUR, MINUTE } from '../../src/core/clock.ts';
 import { VIEW_NAMES } from '../../src/database/catalogue.ts';
 import { iso } from '../../src/database/instants.ts';
 import { mirrorFile, newProgram, SECRET, tamper, testProgram } from '../support/program.ts';
@@ -169,7 +169,10 @@ test('without a terminal, sync tries a refused key once an hour, and another key
     return program.sandbox.arrivals.length;
   };
   const refusedBefore = (ms: number): void =>
-    tamper(program, `UPDATE gate_state SET refused_at = '${iso(Date.now() - ms)}'`);
+    tamper(
+      program,
+      `UPDATE leases SET acquired_at = '${iso(Date.now() - ms)}', expires_at = '${iso(Date.now() - ms + HOUR)}'`,
+    );
 
   expect(await refusals('sync')).toBe(1);
   expect((await program.run('status', '--json')).stdout).toContain('"state": "key-refused"');
@@ -185,6 +188,27 @@ test('without a terminal, sync tries a refused key once an hour, and another key
   program.env['INBOX_API_KEY'] = SECRET;
   expect((await program.run('sync')).exitCode).toBe(0);
   expect(await program.run('status')).toMatchObject({ exitCode: 0 });
+});
+
+test('without a terminal, sync tries a refused key once an hour beside other keys, refused or not', async () => {
+  const program = await newProgram(SMALL, { INBOX_API_KEY: SECRET });
+  const runs = async (...keys: string[]): Promise<void> => {
+    for (const key of keys) {
+      program.env['INBOX_API_KEY'] = key;
+      const ran = await program.run('sync', 'inboxes');
+      expect(ran.exitCode, ran.stderr).toBe(key === SECRET ? 0 : 3);
+    }
+  };
+  const refusals = (): number => program.sandbox.arrivals.filter(({ status }) => status === 401).length;
+  await runs(SECRET, 'old-key', SECRET, 'old-key', 'older-key', 'old-key', 'older-key', SECRET, 'old-key');
+  expect(refusals(), 'each refused key was sent once').toBe(2);
+  expect(await program.run('sync', 'inboxes')).toMatchObject({
+    stderr: expect.stringMatching(/refused the API key \(on \S+ at 20\d\d-\S+Z\)/) as string,
+  });
+  expect((await program.run('doctor')).exitCode).toBe(3);
+  expect(refusals(), 'a person tries it at once').toBe(3);
+  await runs('old-key', SECRET);
+  expect(refusals()).toBe(3);
 });
 
 test('sync exits 4 when the day budget is spent, prints when it can resume, and resumes then', async () => {

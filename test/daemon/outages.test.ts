@@ -303,6 +303,21 @@ test('a refused key closes the gate after one request; a new key opens it withou
   await expectEqualToService(house);
 });
 
+test('beside cron with another key, a daemon sends a refused key once an hour at most', async () => {
+  const house = await daemonHouse(SMALL);
+  const { clock, sandbox } = house;
+  house.key = 'a wrong key';
+  await house.start();
+  const { ledger } = openMirror(house.database);
+  for (let run = 0; run < 36; run += 1) {
+    await clock.sleep(5 * MINUTE);
+    await ledger.retryKey('the access of another host', clock.now());
+  }
+  expect(sandbox.arrivals.every(({ status }) => status === 401)).toBe(true);
+  expect(sandbox.arrivals.length).toBeLessThanOrEqual(3);
+  expect(house.said(50).length, 'one error for each time that the gate was opened').toBeLessThanOrEqual(37);
+});
+
 test('the daemon sends nothing before the end of a Retry-After of two hours on a 503', async () => {
   const house = await daemonHouse(SMALL);
   const { clock, sandbox } = house;

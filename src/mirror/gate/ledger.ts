@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import type { LedgerTime } from '../../core/clock.ts';
 import {
   faster,
@@ -13,6 +14,7 @@ import { iso, isoOrNull } from '../../database/instants.ts';
 import { BudgetReader } from './budget-use.ts';
 import { confirmClock, followClock } from './clock.ts';
 import { isFailingAlone, refusedAloneSince, type SentRequest } from './answers/refusals.ts';
+import { forgetAllRefusals, forgetRefusals, lastRefusal, mayRetry, recordRefusal } from './refused-keys.ts';
 import { GATE, Slots } from './slot.ts';
 
 /**
@@ -34,17 +36,23 @@ export interface GateRow {
 /** The ledger in the mirror's database. All processes of a mirror share it. */
 export class DatabaseLedger implements Ledger {
   readonly #database: Database;
+  readonly #host: string;
   readonly #slots: Slots;
   readonly #use: BudgetReader;
 
-  constructor(database: Database) {
+  /** @param host the name of this machine */
+  constructor(database: Database, host = hostname()) {
     this.#database = database;
+    this.#host = host;
     this.#slots = new Slots(database);
     this.#use = new BudgetReader(database);
   }
 
-  grant(entry: RequestEntry, limits: SlotLimits, now: number) {
-    return this.#slots.grant(entry, limits, now);
+  async grant(entry: RequestEntry, limits: SlotLimits, now: number) {
+    const grant = await this.#slots.grant(entry, limits, now);
+    // A process with another key may have opened the gate. A daemon reads it before it begins a sweep.
+    if (!grant.granted && grant.because === 'key') await shutAgain(this.#database, limits.access);
+    return grant;
   }
 
   budgetLeft(cap: number, now: number) {
@@ -149,6 +157,7 @@ export class DatabaseLedger implements Ledger {
   }
 
   async openGate(now: number): Promise<number> {
+    await forgetAllRefusals(this.#database);
     await this.#database.execute(
       `UPDATE gate_state SET strikes = 0, paused_at = NULL, paused_until = NULL, cause = NULL,
          refused_key = NULL, refused_at = NULL, slowdown = NULL, day_limit = NULL,
@@ -161,22 +170,40 @@ export class DatabaseLedger implements Ledger {
   }
 
   async refuseKey(access: string, cause: string, now: number): Promise<void> {
-    await this.#database.execute(
-      `INSERT INTO gate_state (id, refused_key, refused_at, cause) VALUES (1, $1, $2, $3)
-       ON CONFLICT (id) DO UPDATE SET refused_key = excluded.refused_key, refused_at = excluded.refused_at,
-         cause = excluded.cause`,
-      access,
-      iso(now),
-      cause,
-    );
+    await this.#database.transaction(async (tx) => {
+      await tx.execute(
+        `INSERT INTO gate_state (id, refused_key, refused_at, cause) VALUES (1, $1, $2, $3)
+         ON CONFLICT (id) DO UPDATE SET refused_key = excluded.refused_key, refused_at = excluded.refused_at,
+           cause = excluded.cause`,
+        access,
+        iso(now),
+        cause,
+      );
+      await recordRefusal(tx, access, this.#host, now);
+    }, GATE);
   }
 
-  async allowKey(): Promise<void> {
-    await this.#database.execute(
-      `UPDATE gate_state SET refused_key = NULL, refused_at = NULL,
-         cause = CASE WHEN paused_at IS NULL THEN NULL ELSE cause END
-       WHERE refused_key IS NOT NULL`,
-    );
+  async lastRefusal(access: string) {
+    return await lastRefusal(this.#database, access);
+  }
+
+  async allowKey(access: string): Promise<void> {
+    await this.#database.transaction(async (tx) => {
+      await forgetRefusals(tx, access);
+      await tx.execute(`${CLEAR_REFUSAL} WHERE refused_key IS NOT NULL`);
+    }, GATE);
+  }
+
+  async retryKey(access: string, now: number): Promise<void> {
+    await this.#database.transaction(async (tx) => {
+      if (await mayRetry(tx, access, this.#host, now))
+        await tx.execute(`${CLEAR_REFUSAL} WHERE refused_key IS NOT NULL`);
+      else await passOtherRefusal(tx, access);
+    }, GATE);
+  }
+
+  async passOtherRefusal(access: string): Promise<void> {
+    await passOtherRefusal(this.#database, access);
   }
 
   async followClock(time: LedgerTime): Promise<boolean> {
@@ -188,6 +215,24 @@ export class DatabaseLedger implements Ledger {
     const { dialect } = this.#database;
     return await this.#database.transaction((tx) => confirmClock(tx, dialect, requestId, now), GATE);
   }
+}
+
+const CLEAR_REFUSAL = `UPDATE gate_state SET refused_key = NULL, refused_at = NULL,
+  cause = CASE WHEN paused_at IS NULL THEN NULL ELSE cause END`;
+
+async function passOtherRefusal(sql: Sql, access: string): Promise<void> {
+  await sql.execute(`${CLEAR_REFUSAL} WHERE refused_key <> $1`, access);
+}
+
+/** Shuts the gate for an access that was refused lately, if it is open or shut for another one. */
+async function shutAgain(sql: Sql, access: string): Promise<void> {
+  await sql.execute(
+    `INSERT INTO gate_state (id, refused_key, refused_at)
+     SELECT 1, holder, max(acquired_at) FROM leases WHERE holder = $1 GROUP BY holder
+     ON CONFLICT (id) DO UPDATE SET refused_key = excluded.refused_key, refused_at = excluded.refused_at
+     WHERE gate_state.refused_key IS NULL OR gate_state.refused_key <> excluded.refused_key`,
+    access,
+  );
 }
 
 async function readState(sql: Sql): Promise<GateState> {

@@ -6,6 +6,7 @@ import type { Grant, RequestEntry, SlotLimits } from '../../core/ledger.ts';
 import { type Database, named } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
 import { iso, isoOrNull } from '../../database/instants.ts';
+import { REFUSED_LATELY, refusedEnds } from './refused-keys.ts';
 
 /** No request takes longer than this, in ms: the time-out of a whole request, and 5 s to spare. */
 const LONGEST_REQUEST_MS = REQUEST_TIMEOUT_MS + 5 * SECOND;
@@ -48,6 +49,7 @@ function slotSql({ millisecondsBetween, texts }: Dialect): SlotSql {
     WHERE name = '${TURN}' AND holder <> :holder AND expires_at > :now AND expires_at <= :turnEnds`;
   // A pause that has ended keeps its end, which is in the future if the clock was set back since.
   const paused = `(paused_at IS NOT NULL AND paused_until > :now)`;
+  const keyRefused = `SELECT 1 FROM gate_state WHERE refused_key = :access UNION ALL ${REFUSED_LATELY}`;
   // After a pause one request leaves alone: the trial of a half-open breaker.
   const trialOut = `SELECT 1 FROM gate_state, requests WHERE paused_at IS NOT NULL AND sent_at > :recentSince
     AND sent_at >= paused_until AND status IS NULL AND error IS NULL`;
@@ -61,7 +63,8 @@ function slotSql({ millisecondsBetween, texts }: Dialect): SlotSql {
       WHERE (SELECT count(*) FROM requests WHERE sent_at > :windowStart) < :cap
         AND NOT EXISTS (SELECT 1 FROM ${others})
         AND NOT EXISTS (${othersTurn})
-        AND NOT EXISTS (SELECT 1 FROM gate_state WHERE ${paused} OR refused_key = :access)
+        AND NOT EXISTS (SELECT 1 FROM gate_state WHERE ${paused})
+        AND NOT EXISTS (${keyRefused})
         AND NOT EXISTS (${trialOut})
         AND NOT EXISTS (${otherClock})
       RETURNING id, EXISTS (SELECT 1 FROM gate_state WHERE paused_at IS NOT NULL) AS is_trial,
@@ -70,7 +73,7 @@ function slotSql({ millisecondsBetween, texts }: Dialect): SlotSql {
       SELECT (SELECT max(${blockedFor}) FROM ${others}) AS spacing,
         (SELECT ${millisecondsBetween(':now', 'paused_until')} FROM gate_state
          WHERE ${paused}) AS pause,
-        EXISTS (SELECT 1 FROM gate_state WHERE refused_key = :access) AS key_refused,
+        EXISTS (${keyRefused}) AS key_refused,
         EXISTS (${othersTurn}) AS others_turn,
         EXISTS (${trialOut}) AS trial_out,
         EXISTS (${otherClock}) AS other_clock,
@@ -94,6 +97,7 @@ function slotValues(entry: RequestEntry, limits: SlotLimits, holder: string, now
     unanswered: limits.unansweredMs,
     gap,
     access: limits.access,
+    refusedEnds: refusedEnds(now),
     holder,
     turnEnds: iso(now + TURN_MS),
     bootAt: isoOrNull(limits.bootAt),

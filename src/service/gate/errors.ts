@@ -1,8 +1,9 @@
 import type { Budget } from '../../core/budget.ts';
 import { MINUTE } from '../../core/clock.ts';
 import { MirrorError } from '../../core/errors.ts';
+import { REFUSAL_CAUSE } from '../../core/gate-state.ts';
 import { duration } from '../../core/humanize.ts';
-import type { Confirmation, RequestEntry } from '../../core/ledger.ts';
+import type { Confirmation, Refusal, RequestEntry } from '../../core/ledger.ts';
 
 /** `cap`: the requests in 24 hours that this work may use; for scheduled work, all but the reserve. */
 export function budgetSpent(
@@ -70,6 +71,13 @@ export function keyRefused(cause: string, status?: number): MirrorError {
       'INBOX_API_KEY, or run `inbox-mirror doctor` once this one is valid again.',
     { status },
   );
+}
+
+/** The same for a key that was refused before. `cause`, `last`: null if they are not stored. */
+export function refusedBefore(cause: string | null, last: Refusal | null): MirrorError {
+  const where = last === null ? [] : [`on ${last.host} at ${last.at.toISOString()}`];
+  const known = [...(cause === null ? [] : [cause]), ...where];
+  return keyRefused(known.length === 0 ? REFUSAL_CAUSE : known.join(', '));
 }
 
 /** The clocks may differ by this many ms. */

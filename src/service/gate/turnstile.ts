@@ -2,7 +2,8 @@ import type Bottleneck from 'bottleneck';
 import { unlessAborted } from '../../core/abortable.ts';
 import { IN_FLIGHT, scheduledCap } from '../../core/budget.ts';
 import { FOLLOW_CLOCK_MS, type LedgerTime, SECOND, wasSet } from '../../core/clock.ts';
-import { judgePause, REFUSAL_CAUSE } from '../../core/gate-state.ts';
+import type { MirrorError } from '../../core/errors.ts';
+import { judgePause } from '../../core/gate-state.ts';
 import {
   type Confirmation,
   type Ledger,
@@ -11,7 +12,7 @@ import {
   SCHEDULED_REASONS,
 } from '../../core/ledger.ts';
 import { type Access, accessId } from '../../core/secrets.ts';
-import { gatePaused, grantedTooLate, keyRefused } from './errors.ts';
+import { gatePaused, grantedTooLate, refusedBefore } from './errors.ts';
 import { bottleneckOn } from './limiter.ts';
 import { LEDGER_POLL_MS, Reservoir, type ReservoirOptions } from './reservoir.ts';
 import { latestStartMs, OwnRequests, unansweredMs } from './spacing.ts';
@@ -184,8 +185,9 @@ export class Turnstile {
 
   /** @throws MirrorError `KEY_REFUSED`, or `GATE_PAUSED` if the pause is longer than `patienceMs` */
   async throwIfShut(): Promise<void> {
-    const { refusedKey, cause } = await this.#options.ledger.gateState();
-    if (refusedKey === accessId(this.#options.access())) throw keyRefused(cause ?? REFUSAL_CAUSE);
+    const access = accessId(this.#options.access());
+    const { refusedKey } = await this.#options.ledger.gateState();
+    if (refusedKey === access) throw await this.#keyRefused(access);
     await this.meetPause(await this.ledgerNow());
   }
 
@@ -241,7 +243,7 @@ export class Turnstile {
         this.#followed = null;
         continue;
       }
-      if (grant.because === 'key') throw keyRefused((await ledger.gateState()).cause ?? REFUSAL_CAUSE);
+      if (grant.because === 'key') throw await this.#keyRefused(access);
       if (grant.because === 'pause') await this.meetPause(now);
       await clock.sleep(Math.min(grant.waitMs, LEDGER_POLL_MS), signal);
     }
@@ -264,6 +266,13 @@ export class Turnstile {
       await this.throwIfShut();
       await this.#reservoir.waitOrThrow(cap, waitMs, await this.ledgerNow(), signal);
     }
+  }
+
+  /** The error for a key that was refused before, perhaps on another host. */
+  async #keyRefused(access: string): Promise<MirrorError> {
+    const { ledger } = this.#options;
+    const { refusedKey, cause } = await ledger.gateState();
+    return refusedBefore(refusedKey === access ? cause : null, await ledger.lastRefusal(access));
   }
 
   #keepOthersAway({ id, start }: Slot, at: number): void {

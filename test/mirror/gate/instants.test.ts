@@ -46,7 +46,7 @@ const STAY: Readonly<Record<string, RegExp>> = {
     /\.(first_seen_at|changed_at|deleted_at|known_since|seen_at)$|^changes\.|_spans\.|^epochs\.|^sync_requests\.finished_at$/,
   'a calendar, of which a set clock needs other days':
     /^(report_days|counted_days|report_offsets|office_hours|schedule_slots)\.|^schedules\.next_at$/,
-  'it holds for seconds; a longer one counts as none': /^leases\./,
+  'it holds for a day at most; a longer one counts as none': /^leases\./,
   'at worst one attempt comes too early': /^gate_state\.refused_at$/,
   'it only says how old a record is':
     /^webhooks\.updated_at$|^rates\.updated_at$|^bookmark_lists\.baseline_at$/,

@@ -114,7 +114,10 @@ function heldLedger(ledger: Ledger, clock: PatientClock): Ledger {
     ease: (...given) => clock.work(() => ledger.ease(...given)),
     openGate: (...given) => clock.work(() => ledger.openGate(...given)),
     refuseKey: (...given) => clock.work(() => ledger.refuseKey(...given)),
-    allowKey: () => clock.work(() => ledger.allowKey()),
+    lastRefusal: (...given) => clock.work(() => ledger.lastRefusal(...given)),
+    allowKey: (...given) => clock.work(() => ledger.allowKey(...given)),
+    retryKey: (...given) => clock.work(() => ledger.retryKey(...given)),
+    passOtherRefusal: (...given) => clock.work(() => ledger.passOtherRefusal(...given)),
     followClock: (...given) => clock.work(() => ledger.followClock(...given)),
     confirmClock: (...given) => clock.work(() => ledger.confirmClock(...given)),
   };

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { MirrorError } from '../../../src/core/errors.ts';
+import { accessId } from '../../../src/core/secrets.ts';
 import type { ScriptedOutcome } from '../../../src/sandbox/sandbox.ts';
 import { KEY } from '../../support/mirror.ts';
 import { freshMirrorFile } from '../../support/template.ts';
-import { benchOf, ENTRY, gapsOf, OK, times } from './bench.ts';
+import { accessWith, benchOf, ENTRY, gapsOf, OK, times } from './bench.ts';
 
 const FAILURES: [string, ScriptedOutcome][] = [
   ['a 500', { status: 500, body: '{"Message":"Internal Server Error"}' }],
@@ -154,7 +155,7 @@ test('the gate retries a refused key once a person allows it, and another key at
   await ask().catch(() => undefined);
   sandbox.script(undefined);
 
-  await ledger.allowKey();
+  await ledger.allowKey(accessId(accessWith(KEY)));
   expect(await ask()).toMatchObject({ ok: true });
   await ledger.refuseKey((await ledger.gateState()).refusedKey ?? 'none', 'HTTP 401', 0);
   key = 'another';

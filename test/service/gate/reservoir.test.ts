@@ -1,7 +1,9 @@
 import { expect, test, vi } from 'vitest';
 import { HOUR, MINUTE, SECOND } from '../../../src/core/clock.ts';
+import { accessId } from '../../../src/core/secrets.ts';
+import { KEY } from '../../support/mirror.ts';
 import { freshMirrorFile } from '../../support/template.ts';
-import { type Bench, benchOf, type Process, times } from './bench.ts';
+import { accessWith, type Bench, benchOf, type Process, times } from './bench.ts';
 
 /** The milliseconds after which the gate refuses a request because the budget is spent. */
 async function refusedAfter({ clock }: Bench, { ask }: Process): Promise<number> {
@@ -84,7 +86,7 @@ test('while the budget is spent, the gate still reports a refused key and a long
 
   await expect(ask()).rejects.toMatchObject({ code: 'KEY_REFUSED' });
   await expect(ask()).rejects.toMatchObject({ code: 'KEY_REFUSED' });
-  await ledger.allowKey();
+  await ledger.allowKey(accessId(accessWith(KEY)));
   await ledger.pauseGate(1, () => bench.clock.now() + HOUR, 'HTTP 429', bench.clock.now());
   await expect(ask()).rejects.toMatchObject({ code: 'GATE_PAUSED' });
 });

@@ -181,7 +181,7 @@ test('a clock that jumps 30 hours back does not stop the reading of single pages
 });
 
 test('a clock 400 days ahead in a part of the first walk keeps no page from being read again', async () => {
-  const house = await pagesHouse({ pollMs: 5 * SECOND });
+  const house = await pagesHouse({ pollMs: 15 * SECOND });
   const { clock, database } = house;
   clock.setWall(400 * DAY);
   await house.start();

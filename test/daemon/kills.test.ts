@@ -7,7 +7,7 @@ import { count } from '../support/rows.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
 const KILLS = 20;
-const HISTORIES = histories(2);
+const HISTORIES = histories(1, 20);
 
 /** A daemon is killed before its statement number `statement` and restarted `minutes` later. */
 const kills = fc.array(

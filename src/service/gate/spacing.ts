@@ -71,6 +71,7 @@ export interface Spacing {
  */
 export function spaceByArrival(gapMs: number): Spacing {
   const roundTrips: number[] = [];
+  let network = measure([0]);
   let answers = 0;
   let last: Launch = { at: 0, holdMs: 0 };
   let lastStart = Number.NEGATIVE_INFINITY;
@@ -82,7 +83,7 @@ export function spaceByArrival(gapMs: number): Spacing {
     const answer = lastAnswer ?? Number.POSITIVE_INFINITY;
     const unknown = unknownUntil - gapMs;
     if (answers < TRUSTED_AFTER) return Math.max(answer, unknown);
-    const { fastest, median, margin, sureTrip } = measure(roundTrips);
+    const { fastest, median, margin, sureTrip } = network;
     // To wait for the answers of a slow service would cost much of the rate.
     const isSlow = median > gapMs;
     if (lastAnswer === null)
@@ -94,8 +95,7 @@ export function spaceByArrival(gapMs: number): Spacing {
   return {
     waitsForAnswer: () => gapBegins() === Number.POSITIVE_INFINITY,
     expectedHold(now) {
-      const usually =
-        answers < TRUSTED_AFTER ? Number.POSITIVE_INFINITY : lastStart + measure(roundTrips).usual;
+      const usually = answers < TRUSTED_AFTER ? Number.POSITIVE_INFINITY : lastStart + network.usual;
       const launch = Math.max(now, last.at + gapMs + last.holdMs);
       return Math.max(0, Math.min(gapBegins(), usually) + gapMs - launch);
     },
@@ -110,6 +110,7 @@ export function spaceByArrival(gapMs: number): Spacing {
       answers += 1;
       roundTrips.push(at - start);
       if (roundTrips.length > REMEMBERED) roundTrips.shift();
+      network = measure(roundTrips);
       if (start === lastStart) lastAnswer = at;
     },
     lost(start) {

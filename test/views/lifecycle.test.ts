@@ -154,6 +154,25 @@ test('a pending migration runs without the views, which are created again after 
   expect(await viewsOf(database)).toEqual([...VIEW_NAMES].sort());
 });
 
+test('a view of a person on a view of the mirror is named if a migration cannot keep it', async () => {
+  const path = await freshMirrorFile();
+  const database = await temporaryDatabase(path);
+  for (const before of [
+    'ALTER TABLE schedules ADD COLUMN due_before TEXT',
+    'CREATE VIEW my_backlog AS SELECT open FROM backlog_now',
+    `DELETE FROM _prisma_migrations WHERE migration_name LIKE '%_one_slot'`,
+  ])
+    await database.execute(before);
+  await expect(openDatabase(urlOf(path))).rejects.toMatchObject({
+    code: 'DATABASE',
+    message: expect.stringMatching(
+      /of your own.*Nothing was changed; drop your views?, .*my_backlog/,
+    ) as unknown,
+  });
+  await database.execute('DROP VIEW my_backlog');
+  await (await openDatabase(urlOf(path))).close();
+});
+
 test('a reader has the views at every moment of a migration', async () => {
   const place = await freshMirrorFile();
   const reader = await temporaryDatabase(place);

@@ -35,6 +35,11 @@ const CAUSES: [RegExp, string][] = [
       'Stop every program that has it open, then run the command again',
   ],
   [
+    /error in view/,
+    'has a view of your own that reads a view of the mirror, and this program must replace that one. ' +
+      'Nothing was changed; drop your view, run the command again, then create it again',
+  ],
+  [
     /SQLITE_IOERR|disk I\/O/i,
     'cannot be read or written: the disk reports an error. Nothing that was applied is lost; check the disk',
   ],
@@ -48,10 +53,14 @@ export function asSqliteError(error: unknown, name: string): unknown {
   const code = codeOf(error) ?? '';
   const text = `${error.name} ${error.message} ${code} ${JSON.stringify(error.cause ?? '')}`;
   const known = CAUSES.find(([pattern]) => pattern.test(text));
-  return known === undefined
-    ? error
-    : new MirrorError('DATABASE', `The database ${name} ${known[1]}.`, {
-        isDamage: DAMAGE.test(text),
-        cause: error,
-      });
+  if (known === undefined) return error;
+  const view = /error in view \S+: [^"\n]+/.exec(text);
+  return new MirrorError(
+    'DATABASE',
+    `The database ${name} ${known[1]}${view === null ? '' : ` (${view[0]})`}.`,
+    {
+      isDamage: DAMAGE.test(text),
+      cause: error,
+    },
+  );
 }

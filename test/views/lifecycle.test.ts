@@ -173,6 +173,17 @@ test('a view of a person on a view of the mirror is named if a migration cannot 
   await (await openDatabase(urlOf(path))).close();
 });
 
+test('a table of a person with the name of a view is named', async () => {
+  const path = await freshMirrorFile();
+  const database = await temporaryDatabase(path);
+  await database.transaction(dropViews);
+  await database.execute('CREATE TABLE freshness (mine TEXT)');
+  await expect(openDatabase(urlOf(path))).rejects.toMatchObject({
+    code: 'DATABASE',
+    message: expect.stringMatching(/another program’s table or view.*freshness.* already exists/) as unknown,
+  });
+});
+
 test('a reader has the views at every moment of a migration', async () => {
   const place = await freshMirrorFile();
   const reader = await temporaryDatabase(place);

@@ -3,6 +3,11 @@ import { codeOf, MirrorError } from '../../core/errors.ts';
 /** No retry helps against these. */
 const DAMAGE = /SQLITE_NOTADB|not a database|SQLITE_CORRUPT|malformed/i;
 
+/** A view that is in the way of a change of its tables. */
+const IN_VIEW = /error in view \S+: [^"\n]+/;
+
+const NAME_TAKEN = /(?:table|view) \S+ already exists/;
+
 /** Error texts of SQLite and of Prisma's adapter, with their meaning for the user. The first match wins. */
 const CAUSES: [RegExp, string][] = [
   [
@@ -35,9 +40,14 @@ const CAUSES: [RegExp, string][] = [
       'Stop every program that has it open, then run the command again',
   ],
   [
-    /error in view/,
+    IN_VIEW,
     'has a view of your own that reads a view of the mirror, and this program must replace that one. ' +
       'Nothing was changed; drop your view, run the command again, then create it again',
+  ],
+  [
+    NAME_TAKEN,
+    'has another program’s table or view with a name that the mirror needs. ' +
+      'Rename it, or set DATABASE_URL to another file',
   ],
   [
     /SQLITE_IOERR|disk I\/O/i,
@@ -54,10 +64,10 @@ export function asSqliteError(error: unknown, name: string): unknown {
   const text = `${error.name} ${error.message} ${code} ${JSON.stringify(error.cause ?? '')}`;
   const known = CAUSES.find(([pattern]) => pattern.test(text));
   if (known === undefined) return error;
-  const view = /error in view \S+: [^"\n]+/.exec(text);
+  const named = IN_VIEW.exec(text) ?? NAME_TAKEN.exec(text);
   return new MirrorError(
     'DATABASE',
-    `The database ${name} ${known[1]}${view === null ? '' : ` (${view[0]})`}.`,
+    `The database ${name} ${known[1]}${named === null ? '' : ` (${named[0]})`}.`,
     {
       isDamage: DAMAGE.test(text),
       cause: error,

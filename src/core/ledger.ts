@@ -137,7 +137,7 @@ export interface Ledger {
    * or this host was and another one waits. `now` in epoch ms.
    */
   retryKey(access: string, now: number): Promise<void>;
-  /** Opens the gate if another access than this one was refused. That one is still not sent for an hour. */
+  /** Opens the gate if it is shut for another access, which stays refused for its hour. */
   passOtherRefusal(access: string): Promise<void>;
   /**
    * Shifts stored instants after the wall clock was set, so that it neither unlocks nor blocks requests.

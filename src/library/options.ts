@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { MirrorError } from '../core/errors.ts';
 import { LIST_NAMES } from '../core/lists.ts';
 
-/** What may be given to each method. In plain JavaScript, no compiler has checked it. */
+/** The options of each method. In plain JavaScript, no compiler checks them. */
 export const SYNC = z.strictObject({
   lists: z.array(z.enum(LIST_NAMES)).min(1).optional(),
   inboxId: z.string().optional(),

@@ -50,7 +50,7 @@ export interface JudgedStatus extends MirrorStatus {
   readonly leaseHeld: boolean;
   /** A daemon holds the lease, so lists are swept on schedule. */
   readonly daemonRuns: boolean;
-  /** A daemon has not renewed its lease in time: as far as this host can tell, it runs and cannot write. */
+  /** A daemon's lease has run out, and this host cannot tell that its process has ended. */
   readonly daemonIsSilent: boolean;
   /** Until when the day's budget is full. */
   readonly fullUntil: FullUntil;

@@ -120,7 +120,7 @@ export function spaceByArrival(gapMs: number): Spacing {
   };
 }
 
-/** What round trips tell about the network, in ms. */
+/** Figures about the network, from its round trips, in ms. */
 function measure(roundTrips: readonly number[]) {
   const sorted = roundTrips.toSorted((one, other) => one - other);
   const [fastest = 0] = sorted;

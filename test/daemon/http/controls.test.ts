@@ -18,7 +18,7 @@ test('no text of the service reaches curl on a terminal as an instruction', asyn
   const answers = new Map<string, string>();
   const read = async (path: string, accept = '*/*'): Promise<void> => {
     const { status, body } = await ask(path, { headers: { accept } });
-    expect(status, path).toBeLessThan(504);
+    expect([200, 400, 503], path).toContain(status);
     answers.set(path, body);
   };
   const question = `ask?${String(new URLSearchParams({ sql: 'SELECT status FROM conversations' }))}`;

@@ -12,7 +12,7 @@ import { finishWork } from './stop.ts';
 import { Pacer } from './sweeps/pacer.ts';
 import { watchFit } from './watches/budget-fit.ts';
 import { FirstCopyWatch } from './watches/first-copy.ts';
-import { exitStuck } from './watches/last-resort.ts';
+import { exitStuck, orExitStuck } from './watches/last-resort.ts';
 import { watchMirrorFile } from './watches/replaced-file.ts';
 import { waitUntilStuck } from './watches/stuck.ts';
 import { deliverChanges } from './webhook/deliver.ts';
@@ -42,7 +42,7 @@ export async function serve(
   const readCrons = () => stretchedCrons(mirror, config, budget);
   const readLoad = async (): Promise<Load> =>
     loadOf(mirror, await readCrons(), { budget, readPages: config.readPages }, clock.now());
-  const plan = await readLoad();
+  const plan = await orExitStuck(session, readLoad);
   onPlan(plan);
   log.info({ database: mirror.name, pid: process.pid }, 'started');
   const firstCopy = await FirstCopyWatch.begin({ mirror, log, clock, readLoad, onPlan });

@@ -6,8 +6,7 @@ import type { Log } from '../session/log.ts';
 import type { Session } from '../session/session.ts';
 import type { Io } from '../session/terminal.ts';
 import { serve, type ServeOptions } from './serve.ts';
-import { exitStuck } from './watches/last-resort.ts';
-import { waitUntilStuck } from './watches/stuck.ts';
+import { orExitStuck } from './watches/last-resort.ts';
 
 /** A stand-by tries to claim the lease once in this many ms. */
 const STANDBY_POLL_MS = SECOND;
@@ -63,36 +62,27 @@ async function waitForLease(
 ): Promise<{ claim: Claim; hasStoodBy: boolean } | null> {
   const { mirror, clock, log, claim } = session;
   let databaseFails = false;
-  const tries = { lastTickAt: clock.monotonic() };
-  const over = new AbortController();
-  const watch = { clock, signal: AbortSignal.any([signal, over.signal]) };
-  void waitUntilStuck(tries, watch).then((isStuck) => isStuck && exitStuck(session));
-  try {
-    for (let hasStoodBy = false; !signal.aborted; hasStoodBy = true) {
-      tries.lastTickAt = clock.monotonic();
-      try {
-        const claimed = await claim(DAEMON_COMMAND);
-        if (hasStoodBy) log.info('took over the mirror');
-        return { claim: claimed, hasStoodBy };
-      } catch (error) {
-        if (isPassingFailure(error)) {
-          onFailure(error.message);
-          if (!databaseFails) log.error({ cause: error.message }, DATABASE_FAILS);
-          databaseFails = true;
-          await clock.sleep(STANDBY_POLL_MS, signal).catch(() => undefined);
-          continue;
-        }
-        if (!isMirrorError(error, 'LEASE_HELD')) throw error;
-        databaseFails = false;
-        onFailure(null);
+  for (let hasStoodBy = false; !signal.aborted; hasStoodBy = true) {
+    try {
+      const claimed = await orExitStuck(session, () => claim(DAEMON_COMMAND));
+      if (hasStoodBy) log.info('took over the mirror');
+      return { claim: claimed, hasStoodBy };
+    } catch (error) {
+      if (isPassingFailure(error)) {
+        onFailure(error.message);
+        if (!databaseFails) log.error({ cause: error.message }, DATABASE_FAILS);
+        databaseFails = true;
+        await clock.sleep(STANDBY_POLL_MS, signal).catch(() => undefined);
+        continue;
       }
-      if (!hasStoodBy) await logHolder(mirror, log);
-      await clock.sleep(STANDBY_POLL_MS, signal).catch(() => undefined);
+      if (!isMirrorError(error, 'LEASE_HELD')) throw error;
+      databaseFails = false;
+      onFailure(null);
     }
-    return null;
-  } finally {
-    over.abort();
+    if (!hasStoodBy) await orExitStuck(session, () => logHolder(mirror, log));
+    await clock.sleep(STANDBY_POLL_MS, signal).catch(() => undefined);
   }
+  return null;
 }
 
 async function logHolder(mirror: Session['mirror'], log: Log): Promise<void> {

@@ -1,17 +1,22 @@
 import { z } from 'zod';
 import { MirrorError } from '../core/errors.ts';
 import { LIST_NAMES } from '../core/lists.ts';
+import type { ChangesOptions } from './changes.ts';
+import type { PassOptions, ResyncOptions } from './passes.ts';
+
+/** A check for each option. */
+type Known<Options> = Record<keyof Options, z.ZodType>;
 
 /** The options of each method. In plain JavaScript, no compiler checks them. */
 export const SYNC = z.strictObject({
   lists: z.array(z.enum(LIST_NAMES)).min(1).optional(),
   inboxId: z.string().optional(),
   signal: z.instanceof(AbortSignal).optional(),
-});
+} satisfies Known<PassOptions>);
 export const RESYNC = SYNC.extend({
   acceptDeletes: z.boolean().optional(),
   acceptAccount: z.boolean().optional(),
-});
+} satisfies Known<Omit<ResyncOptions, keyof PassOptions>>);
 export const CHANGES = z.strictObject({
   list: z.enum(LIST_NAMES).optional(),
   inboxId: z.string().optional(),
@@ -22,7 +27,7 @@ export const CHANGES = z.strictObject({
   afterId: z.union([z.number(), z.string()]).optional(),
   follow: z.boolean().optional(),
   signal: z.instanceof(AbortSignal).optional(),
-});
+} satisfies Known<ChangesOptions>);
 
 /**
  * Refuses options that a method does not have, or that have another type: the method would do something else

@@ -203,12 +203,19 @@ function leaseOf(database: Database, holder: string, claimant: Claimant): Lease 
 /** True if the lease's holder may still write at `now`. */
 export function isLeaseValid(
   held: LeaseHolder,
-  { host, pid, origin, isAlive }: Pick<Claimant, 'host' | 'pid' | 'origin' | 'isAlive'>,
+  observer: Pick<Claimant, 'host' | 'pid' | 'origin' | 'isAlive'>,
   now: number,
 ): boolean {
   const expires = held.expiresAt.getTime();
   // An expiry far in the future comes from a clock that was ahead.
-  if (expires < now || expires > now + 2 * LEASE_MS) return false;
+  return expires >= now && expires <= now + 2 * LEASE_MS && mayBeAlive(held, observer);
+}
+
+/** False if the lease's holder has ended: a host sees only its own processes. */
+export function mayBeAlive(
+  held: LeaseHolder,
+  { host, pid, origin, isAlive }: Pick<Claimant, 'host' | 'pid' | 'origin' | 'isAlive'>,
+): boolean {
   if (held.host !== host) return true;
   // The process ids of another container or boot mean nothing here: only the expiry frees its lease.
   if (held.origin !== null && origin !== undefined && held.origin.place !== origin.place) return true;

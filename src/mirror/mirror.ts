@@ -54,7 +54,7 @@ export { targetOf, wholeTargetOf } from './history/deliveries.ts';
 export { placeAt, refuseOther } from './history/place.ts';
 export { placeAfter } from './history/read.ts';
 export { asNdjson, namedChangeAsJson } from './items/names.ts';
-export { isLeaseValid } from './lease.ts';
+export { isLeaseValid, mayBeAlive } from './lease.ts';
 export { unknownInbox } from './items/inboxes.ts';
 export { coversInbox } from './passes/scope.ts';
 export { isWithdrawn } from './passes/orders.ts';

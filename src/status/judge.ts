@@ -4,7 +4,7 @@ import { foreignUse, type ForeignUse, type GateWord, judgeGate } from '../core/g
 import type { Wait } from '../mirror/gate/wait.ts';
 import type { Delivery } from '../mirror/history/deliveries.ts';
 import type { Claimant } from '../mirror/lease.ts';
-import { isLeaseValid } from '../mirror/mirror.ts';
+import { isLeaseValid, mayBeAlive } from '../mirror/mirror.ts';
 import type { ListStatus, MirrorStatus } from '../mirror/status.ts';
 import type { Config } from '../session/config/config.ts';
 import type { OtherMirror } from '../session/key/records.ts';
@@ -124,7 +124,6 @@ export function judge(
   const { lease } = status;
   const observer = { ...self, pid: self.isWriter ? NO_PID : self.pid };
   const leaseHeld = lease !== null && isLeaseValid(lease, observer, now);
-  const mayLive = lease !== null && isLeaseValid({ ...lease, expiresAt: new Date(now) }, observer, now);
   const isOutdated =
     !leaseHeld && status.outage !== null && status.outage.until.getTime() < now - OUTAGE_KEPT_MS;
   const outage = isOutdated ? null : status.outage;
@@ -143,7 +142,7 @@ export function judge(
     others,
     leaseHeld,
     daemonRuns: leaseHeld && isDaemon(lease),
-    daemonIsSilent: !leaseHeld && mayLive && isDaemon(lease),
+    daemonIsSilent: lease !== null && !leaseHeld && isDaemon(lease) && mayBeAlive(lease, observer),
     outage,
     healthy: isKept && gateWord === 'open' && outage === null && status.otherAccount === null,
   };

@@ -76,19 +76,23 @@ test('a damaged database ends the daemon’s work at once', async () => {
   });
 });
 
-test('a stand-by whose database hangs ends after minutes, to be restarted', async () => {
+test.each([
+  ['a stand-by whose database hangs', true],
+  ['a daemon whose database hangs before its first request', false],
+])('%s ends after minutes, to be restarted', async (_, standsBy) => {
   let errors = '';
   const stderr = { write: (text: string) => (errors += text) };
-  const stop = new AbortController();
-  const io = quietIo(await testProgram(), { stderr, signal: stop.signal });
+  const io = quietIo(await testProgram(), { stderr });
   const exit = vi.spyOn(process, 'exit').mockImplementation(() => undefined as never);
   onTestFinished(() => exit.mockRestore());
   await withSession(io, async (session) => {
     const clock = new TestClock();
-    const answers = Promise.withResolvers<void>();
-    const claim = async (): Promise<never> => {
-      await answers.promise;
-      throw new MirrorError('STOPPED', 'The test is over.');
+    const answers = Promise.withResolvers<never>();
+    const hangs = (): Promise<never> => answers.promise;
+    const claim: Session['claim'] = async (command) => {
+      if (standsBy) return await hangs();
+      const claimed = await session.claim(command);
+      return { ...claimed, mirror: { ...claimed.mirror, inboxes: hangs } };
     };
     const serving = serveUntilStopped(
       io,
@@ -106,7 +110,7 @@ test('a stand-by whose database hangs ends after minutes, to be restarted', asyn
     await clock.sleep(2 * MINUTE);
     expect(exit).toHaveBeenCalledWith(1);
     expect(errors).toContain('the database hangs; the daemon exits with 1, to be restarted');
-    answers.resolve();
+    answers.reject(new MirrorError('STOPPED', 'The test is over.'));
     await expect(serving).rejects.toThrow('The test is over.');
   });
 });

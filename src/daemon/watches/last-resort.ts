@@ -1,7 +1,7 @@
 import { EXIT } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
 import type { Session } from '../../session/session.ts';
-import { STUCK_MS } from './stuck.ts';
+import { STUCK_MS, waitUntilStuck } from './stuck.ts';
 
 export const BUG_MESSAGE = 'unexpected error: this is a bug; the daemon exits';
 
@@ -15,6 +15,19 @@ export function exitStuck({ log }: Session): void {
     'the database hangs; the daemon exits with 1, to be restarted',
   );
   process.exit(EXIT.unexpected);
+}
+
+/** Ends the process if this work with the database gets no answer, see {@link exitStuck}. */
+export async function orExitStuck<Result>(session: Session, work: () => Promise<Result>): Promise<Result> {
+  const { clock } = session;
+  const over = new AbortController();
+  const begun = { lastTickAt: clock.monotonic() };
+  void waitUntilStuck(begun, { clock, signal: over.signal }).then((isStuck) => isStuck && exitStuck(session));
+  try {
+    return await work();
+  } finally {
+    over.abort();
+  }
 }
 
 /** Makes an uncaught error end the daemon with its cause in the log. Every applied page is whole. */

@@ -23,10 +23,7 @@ export function refusedEnds(now: number): string {
 
 /** Records that the service refused the key of an access on a host. */
 export async function recordRefusal(tx: Sql, access: string, host: string, now: number): Promise<void> {
-  await tx.execute(
-    `DELETE FROM leases WHERE name LIKE 'key-refused %' AND acquired_at <= $1`,
-    iso(now - YIELD_MS),
-  );
+  await tx.execute(`DELETE FROM leases WHERE name LIKE 'key-%' AND acquired_at <= $1`, iso(now - YIELD_MS));
   const name = `key-refused ${host} ${access}`;
   await writeLease(tx, { name, holder: access, host, now, ends: now + RETRY_MS });
 }
@@ -58,7 +55,7 @@ export async function mayRetry(tx: Sql, access: string, host: string, now: numbe
   };
   const isEarly = refusals.some((refusal) => isWithin(RETRY_MS, refusal));
   const wasRefusedHere = refusals.some((refusal) => refusal.host === host && isWithin(YIELD_MS, refusal));
-  if (wasRefusedHere) return !isEarly && !(await doesOtherWait(tx, access, now));
+  if (wasRefusedHere) return !isEarly && !(await doesOtherWait(tx, access, host, now));
   const name = waitName(access);
   if (isEarly) await writeLease(tx, { name, holder: host, host, now, ends: now + YIELD_MS });
   else await tx.execute(`DELETE FROM leases WHERE name = $1`, name);
@@ -66,10 +63,11 @@ export async function mayRetry(tx: Sql, access: string, host: string, now: numbe
 }
 
 /** True if a host waits to send a key with which it was not refused. */
-async function doesOtherWait(tx: Sql, access: string, now: number): Promise<boolean> {
+async function doesOtherWait(tx: Sql, access: string, host: string, now: number): Promise<boolean> {
   const waiting = await tx.query(
-    `SELECT 1 FROM leases WHERE name = $1 AND expires_at > $2 AND expires_at <= $3`,
+    `SELECT 1 FROM leases WHERE name = $1 AND holder <> $2 AND expires_at > $3 AND expires_at <= $4`,
     waitName(access),
+    host,
     iso(now),
     iso(now + YIELD_MS),
   );

@@ -271,8 +271,10 @@ export class Turnstile {
   /** The error for a key that was refused before, perhaps on another host. */
   async #keyRefused(access: string): Promise<MirrorError> {
     const { ledger } = this.#options;
-    const { refusedKey, cause } = await ledger.gateState();
-    return refusedBefore(refusedKey === access ? cause : null, await ledger.lastRefusal(access));
+    const { refusedKey, pausedAt, cause } = await ledger.gateState();
+    // The cause of a pause is another one.
+    const known = refusedKey === access && pausedAt === null ? cause : null;
+    return refusedBefore(known, await ledger.lastRefusal(access));
   }
 
   #keepOthersAway({ id, start }: Slot, at: number): void {

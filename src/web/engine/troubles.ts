@@ -21,7 +21,10 @@ export function troublesOf(status: WholeStatus, moment: Moment): (Html | string)
     outage !== null &&
       html`The service has not answered for ${lasting(outage.since, moment)}; the next attempt is
       ${attemptWords(outage.until, status)}: ${outage.cause}`,
+    status.daemonIsSilent &&
+      'The daemon has ended or cannot write: it has not renewed its lease. Its log says why.',
     !status.daemonRuns &&
+      !status.daemonIsSilent &&
       'No daemon runs, so no list is read on schedule. Start one with inbox-mirror start.',
     foreign?.kind === 'day' &&
       "The account's day was full before the budget was spent: another program uses the account, or " +

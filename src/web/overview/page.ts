@@ -101,10 +101,12 @@ function inboxTable(backlog: readonly InboxBacklog[], lists: readonly ListFreshn
   return table('Inboxes', columns, rows, 'This account has no inbox.');
 }
 
-function firstFilling({ daemonRuns }: JudgedStatus, copy: FirstCopy): PageContent {
-  const sentence = daemonRuns
-    ? 'The daemon makes the first copy. Figures appear here inbox by inbox; this page looks again by itself.'
-    : html`This mirror is empty, and no daemon fills it. Start one with <code>inbox-mirror start</code>.`;
+function firstFilling({ daemonRuns, daemonIsSilent }: JudgedStatus, copy: FirstCopy): PageContent {
+  const sentence =
+    daemonRuns || daemonIsSilent
+      ? 'The daemon makes the first copy. Figures appear here inbox by inbox; ' +
+        'this page looks again by itself.'
+      : html`This mirror is empty, and no daemon fills it. Start one with <code>inbox-mirror start</code>.`;
   return {
     title: 'Overview',
     active: '/',

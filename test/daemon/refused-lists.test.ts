@@ -131,7 +131,7 @@ test('of twelve inboxes, those whose users are answered are read, although five 
   sandbox.script(({ path }) =>
     broken.some((id) => path.startsWith(`/v1/inboxes/${id}/users?`)) ? { status: 500 } : undefined,
   );
-  await clock.sleep(14 * HOUR);
+  await clock.sleep(sized(10, 14) * HOUR);
   const late = (await house.late()).filter((list) => !broken.some((id) => list.includes(id)));
   expect(late).toEqual([]);
 });
@@ -147,7 +147,7 @@ test.each(UNREAD)('a new mirror is filled although %s draw 429s', async (_, isRe
   const { id } = nthInbox(sandbox, 0);
   sandbox.script(({ path }) => (isRefused(path, id) ? { status: 429 } : undefined));
   await house.start();
-  await clock.sleep(8 * HOUR);
+  await clock.sleep(sized(6, 8) * HOUR);
   const { lists } = await house.status();
   const unread = lists.filter(({ list, inboxId, completeAsOf }) => {
     const path = list === 'inboxes' ? '/v1/inboxes?' : `/v1/inboxes/${inboxId}/${list}?`;

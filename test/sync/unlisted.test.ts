@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
 import { iso } from '../../src/database/instants.ts';
+import { sized } from '../support/histories.ts';
 import type { MirrorOptions, TestMirror } from '../support/mirror.ts';
 import {
   changesIn,
@@ -86,7 +87,7 @@ describe('conversations that their list leaves out, although the service returns
         iso(clock.now() - 5 * DAY),
       );
     }
-    for (let half = 0; half < 96; half += 1) {
+    for (let half = 0; half < sized(48, 96); half += 1) {
       await mirror.sync();
       clock.advance(HOUR / 2);
     }

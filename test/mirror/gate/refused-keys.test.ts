@@ -3,6 +3,7 @@ import { DAY, HOUR, MINUTE, SECOND } from '../../../src/core/clock.ts';
 import { DatabaseLedger } from '../../../src/mirror/gate/ledger.ts';
 import { TestClock } from '../../support/clock.ts';
 import { temporaryDatabase } from '../../support/mirror.ts';
+import { casesOf, rule } from '../../support/rule.ts';
 import { freshMirrorFile } from '../../support/template.ts';
 
 const ENTRY = {
@@ -62,17 +63,32 @@ const often = { everyMs: 15 * MINUTE, firstMs: 0 };
 const ok = { name: 'healthy', isRefused: false };
 const bad = { name: 'refused', isRefused: true };
 
-test.each<[string, Host, Host, number]>([
-  [
-    'both each hour',
-    { ...ok, everyMs: HOUR, firstMs: HOUR },
-    { ...bad, everyMs: HOUR, firstMs: 30 * MINUTE },
-    2,
-  ],
-  ['both each day', { ...ok, everyMs: DAY, firstMs: 10 * MINUTE }, { ...bad, everyMs: DAY, firstMs: 0 }, 48],
-  ['one each day, the other often', { ...ok, everyMs: DAY, firstMs: 10 * MINUTE }, { ...bad, ...often }, 48],
-  ['both often', { ...ok, ...often, firstMs: MINUTE }, { ...bad, ...often }, 2],
-])('a host that is refused leaves turns to one that is not: %s', async (_, healthy, refused, hours) => {
+test.each(
+  casesOf<[string, Host, Host, number]>(
+    [
+      [
+        'both each hour',
+        { ...ok, everyMs: HOUR, firstMs: HOUR },
+        { ...bad, everyMs: HOUR, firstMs: 30 * MINUTE },
+        2,
+      ],
+      [
+        'both each day',
+        { ...ok, everyMs: DAY, firstMs: 10 * MINUTE },
+        { ...bad, everyMs: DAY, firstMs: 0 },
+        48,
+      ],
+      [
+        'one each day, the other often',
+        { ...ok, everyMs: DAY, firstMs: 10 * MINUTE },
+        { ...bad, ...often },
+        48,
+      ],
+      ['both often', { ...ok, ...often, firstMs: MINUTE }, { ...bad, ...often }, 2],
+    ],
+    1,
+  ),
+)('a host that is refused leaves turns to one that is not: %s', async (_, healthy, refused, hours) => {
   const sent = await runs(6 * DAY, healthy, refused);
   const good = [0, ...sent.filter(({ host }) => host === ok.name).map(({ at }) => at), 6 * DAY];
   const gaps = good.slice(1).map((at, nth) => at - good[nth]!);
@@ -81,7 +97,7 @@ test.each<[string, Host, Host, number]>([
   expect(sent.filter((one) => one.refused).length).toBeGreaterThan(2);
 });
 
-test('several hosts that are refused leave turns to one that is not', async () => {
+rule('several hosts that are refused leave turns to one that is not', async () => {
   const others = ['b', 'c', 'd'].map((name, nth) => ({ ...bad, ...often, name, firstMs: nth * MINUTE }));
   const sent = await runs(4 * DAY, { ...ok, everyMs: HOUR, firstMs: 31 * MINUTE }, ...others);
   expect(sent.filter(({ host }) => host === ok.name).length).toBeGreaterThan(24);
@@ -103,7 +119,7 @@ test('a key that every host is refused with is sent once an hour, also if each r
   }
 });
 
-test('a host that no longer runs keeps the others from a refused key for a day at most', async () => {
+rule('a host that no longer runs keeps the others from a refused key for a day at most', async () => {
   const gone = { ...bad, name: 'gone', everyMs: 9 * DAY, firstMs: 30 * MINUTE };
   const sent = await runs(4 * DAY, { ...bad, ...often }, gone);
   expect(sent.length).toBeGreaterThan(48);

@@ -19,7 +19,7 @@ const BIN = join(import.meta.dirname, '../../bin/inbox-mirror.cjs');
 const SECRET = `whsec_${Buffer.from('a secret of thirty-two bytes long').toString('base64')}`;
 
 /** At least this many changes flow; the seed decides when processes are killed. */
-const CHANGES = Number(process.env['CHANGES'] ?? sized(1000, 10_000));
+const CHANGES = Number(process.env['CHANGES'] ?? sized(600, 10_000));
 const SEED = Number(process.env['SEED'] ?? Math.floor(Math.random() * 1e6));
 const ROWS = 250;
 

@@ -8,7 +8,7 @@ import { Cron } from '../support/cron.ts';
 import { histories } from '../support/histories.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
-const HISTORIES = histories(3, 100);
+const HISTORIES = histories(2, 100);
 
 const FAILURES: Readonly<Record<string, ScriptedOutcome>> = {
   'HTTP 500': { status: 500 },

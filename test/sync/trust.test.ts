@@ -8,7 +8,7 @@ import { Trial } from '../support/trial.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
 /** `.ci/run` tries the 500 of the soak on each database. */
-const HISTORIES = histories(ON_SQLITE ? 8 : 4, 500);
+const HISTORIES = histories(ON_SQLITE ? 4 : 2, 500);
 
 const SMALL: Partial<SandboxOptions> = {
   idType: 'string',

@@ -1,18 +1,11 @@
 import { expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE, SECOND } from '../../../src/core/clock.ts';
 import { DatabaseLedger } from '../../../src/mirror/gate/ledger.ts';
+import { ENTRY } from '../../service/gate/bench.ts';
 import { TestClock } from '../../support/clock.ts';
 import { temporaryDatabase } from '../../support/mirror.ts';
 import { casesOf, rule } from '../../support/rule.ts';
 import { freshMirrorFile } from '../../support/template.ts';
-
-const ENTRY = {
-  method: 'GET',
-  path: '/inboxes',
-  list: 'inboxes',
-  inboxId: null,
-  reason: 'manual',
-} as const;
 
 /** A host that runs a command by cron; `isRefused`: the service, or its proxy, answers 401. */
 interface Host {

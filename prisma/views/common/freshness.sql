@@ -1,13 +1,14 @@
 CREATE VIEW freshness AS
 WITH
   lists AS (
-    SELECT 'inboxes' AS list, NULL AS inbox_id
-    UNION ALL SELECT 'users', id FROM inboxes WHERE deleted_at IS NULL
-    UNION ALL SELECT 'tags', id FROM inboxes WHERE deleted_at IS NULL
-    UNION ALL SELECT 'conversations', id FROM inboxes WHERE deleted_at IS NULL
+    SELECT 'inboxes' AS list, NULL AS inbox_id, '' AS place
+    UNION ALL SELECT 'users', id, id FROM inboxes WHERE deleted_at IS NULL
+    UNION ALL SELECT 'tags', id, id FROM inboxes WHERE deleted_at IS NULL
+    UNION ALL SELECT 'conversations', id, id FROM inboxes WHERE deleted_at IS NULL
   ),
-  completed AS (
-    SELECT list, inbox_id, finished_at FROM sweeps
+  -- MATERIALIZED and `place`: otherwise SQLite looks through all lists for each list.
+  completed AS MATERIALIZED (
+    SELECT list, coalesce(inbox_id, '') AS place, finished_at FROM sweeps
     WHERE id IN (SELECT max(id) FROM sweeps WHERE state = 'complete' GROUP BY list, inbox_id)
   ),
   readings AS (
@@ -22,8 +23,7 @@ WITH
       CASE WHEN readings.oldest > completed.finished_at THEN readings.oldest
         ELSE completed.finished_at END AS complete_as_of
     FROM lists
-    LEFT JOIN completed
-      ON completed.list = lists.list AND coalesce(completed.inbox_id, '') = coalesce(lists.inbox_id, '')
+    LEFT JOIN completed ON completed.list = lists.list AND completed.place = lists.place
     LEFT JOIN readings ON lists.list = 'conversations' AND readings.inbox_id = lists.inbox_id
   ),
   aged AS (

@@ -33,7 +33,17 @@ export interface EnvFile {
 /** @throws MirrorError `CONFIG` if the file cannot be read */
 export function readEnvFile(folder: string): EnvFile {
   const path = join(folder, '.env');
-  if (!existsSync(path)) return { path, variables: {}, warnings: [] };
+  const text = readEnvText(path);
+  const variables = parseEnv(text);
+  return { path, variables, warnings: cutValueWarnings(text, variables) };
+}
+
+/**
+ * The text of an `.env` file, without a byte order mark. A file that does not exist is empty.
+ * @throws MirrorError `CONFIG` if the file cannot be read
+ */
+export function readEnvText(path: string): string {
+  if (!existsSync(path)) return '';
   let bytes: Buffer;
   try {
     bytes = readSettingsFile(path);
@@ -47,9 +57,7 @@ export function readEnvFile(folder: string): EnvFile {
         'In PowerShell: (Get-Content .env) | Set-Content -Encoding utf8 .env',
     );
   // The decoder removes a byte order mark.
-  const text = new TextDecoder().decode(bytes);
-  const variables = parseEnv(text);
-  return { path, variables, warnings: cutValueWarnings(text, variables) };
+  return new TextDecoder().decode(bytes);
 }
 
 /**

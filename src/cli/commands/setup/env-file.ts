@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { messageOf, MirrorError } from '../../../core/errors.ts';
+import { readEnvText } from '../../../session/config/environment.ts';
 
 /** Only the owner may read a file with a key. */
 const MODE = 0o600;
@@ -28,7 +29,7 @@ export function writeSettings(path: string, settings: Readonly<Record<string, st
 
 /** The text of the file, with these variables. */
 function withSettings(path: string, settings: Readonly<Record<string, string>>): string {
-  const before = existsSync(path) ? readFileSync(path, 'utf8') : '';
+  const before = readEnvText(path);
   let lines = before === '' ? [] : before.replace(/\n$/, '').split('\n');
   for (const [name, value] of Object.entries(settings)) {
     const known = lines.findIndex((line) => sets(line, name));

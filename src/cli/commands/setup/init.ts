@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { unlessAborted } from '../../../core/abortable.ts';
@@ -45,7 +45,8 @@ async function runInit(io: Io): Promise<number> {
 }
 
 async function mayChange(ask: Ask, path: string): Promise<boolean> {
-  const known = readFileSync(path, 'utf8').split('\n').length - 1;
+  const { readEnvText } = await import('../../../session/config/environment.ts');
+  const known = readEnvText(path).split('\n').length - 1;
   const answer = await ask(
     `${path} exists (${plural(known, 'line')}). ` +
       'Change the address and the key in it, and keep the rest? [y/N]',

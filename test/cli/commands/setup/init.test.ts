@@ -4,6 +4,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -53,6 +54,25 @@ test('init asks before it changes .env, and keeps its other lines', async () => 
     `# mine\nINBOX_API_KEY=${SECRET}\nLOG_LEVEL=warn\nINBOX_API_URL=${url}\n`,
   );
   expect(statSync(path).mode & 0o777).toBe(0o600);
+});
+
+test('init asks nothing and changes nothing if it cannot read .env', async () => {
+  const { program, path } = await fresh();
+  const text = Buffer.from('\uFEFFLOG_LEVEL=warn\n', 'utf16le');
+  writeFileSync(path, text);
+  const inUtf16 = await answering(program, ['init'], []);
+  expect([inUtf16.exitCode, inUtf16.shown]).toEqual([
+    2,
+    expect.stringContaining(`Cannot read ${path}: it is in UTF-16`),
+  ]);
+  expect(readFileSync(path)).toEqual(text);
+  rmSync(path);
+  mkdirSync(path);
+  const folder = await answering(program, ['init'], []);
+  expect([folder.exitCode, folder.shown]).toEqual([
+    2,
+    expect.stringContaining(`Cannot read ${path}: EISDIR`),
+  ]);
 });
 
 test('after init, .env holds one key, wherever its key came from before', async () => {

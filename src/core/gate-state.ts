@@ -3,7 +3,7 @@ import { HOUR, MINUTE } from './clock.ts';
 
 /** The gate's state that survives a restart. */
 export interface GateState {
-  /** 429s without an hour of open gate between them. A good answer ends the pause and keeps this count. */
+  /** 429s that are not forgotten yet ({@link nextStrike}). A good answer ends the pause, and not this count. */
   readonly strikes: number;
   readonly pausedAt: Date | null;
   readonly pausedUntil: Date | null;
@@ -26,18 +26,31 @@ const BREAKER_STRIKES = 3;
 /** A path that alone draws 429s pauses the gate, but never opens the breaker: it counts up to this strike. */
 export const MOST_STRIKES_ALONE = BREAKER_STRIKES - 1;
 
+/** The strike of the longest pause (`pauseAfterStrike`). Further ones count as this one. */
+const MOST_STRIKES = 5;
+
 /** Strikes are forgotten this many ms after the end of the last pause. */
 const STRIKE_MEMORY_MS = HOUR;
 
 /** A third of that memory after the end of a pause, at most 2 strikes count; after two thirds, 1. */
 const STRIKE_STEPS = 3;
 
-/** The number of a 429 that arrives at `now` (epoch ms). */
-export function nextStrike({ strikes, endedAt }: GateState, now: number): number {
+/**
+ * One strike is forgotten after this many answers since the end of the last pause: another client that
+ * collides with a request now and then is no storm of 429s.
+ */
+const ANSWERS_PER_STRIKE = 10;
+
+/**
+ * The number of a 429 that arrives at `now` (epoch ms).
+ * @param answers requests that were served since the end of the last pause
+ */
+export function nextStrike({ strikes, endedAt }: GateState, now: number, answers: number): number {
   const quiet = endedAt === null ? 0 : Math.max(0, now - endedAt.getTime()) / STRIKE_MEMORY_MS;
   if (quiet >= 1) return 1;
   const kept = quiet < 1 / STRIKE_STEPS ? strikes : Math.ceil((1 - quiet) * STRIKE_STEPS);
-  return Math.min(strikes, kept) + 1;
+  const left = Math.max(0, strikes - Math.floor(answers / ANSWERS_PER_STRIKE));
+  return Math.min(kept, left, MOST_STRIKES - 1) + 1;
 }
 
 /** The longest gap between requests after 429s, in gaps of the full rate. */

@@ -111,7 +111,7 @@ export interface Ledger {
    */
   holdGate(requestId: number | null, until: number, cause: string, now: number): Promise<boolean>;
   /**
-   * Ends pause and breaker if the request left after the pause had expired. The strikes stay for an hour.
+   * Ends pause and breaker if the request left after the pause had expired. The strikes fade later.
    * @returns whether it did so
    */
   endPause(requestId: number): Promise<boolean>;

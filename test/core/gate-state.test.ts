@@ -13,5 +13,22 @@ test.each([
   [59, 2],
   [60, 1],
 ])('strikes decay: %i min after the pause of a third one, a 429 is strike %i', (minutes, strike) => {
-  expect(nextStrike(AFTER_THREE, minutes * MINUTE)).toBe(strike);
+  expect(nextStrike(AFTER_THREE, minutes * MINUTE, 0)).toBe(strike);
 });
+
+test('strikes count up to the longest pause, so that those of a whole night fade as soon', () => {
+  expect(nextStrike({ ...AFTER_THREE, strikes: 5 }, MINUTE, 0)).toBe(5);
+});
+
+test.each([
+  [9, 4],
+  [10, 3],
+  [20, 2],
+  [30, 1],
+  [100, 1],
+])(
+  'strikes fade: after the pause of a third one and %i good answers, a 429 is strike %i',
+  (answers, strike) => {
+    expect(nextStrike(AFTER_THREE, MINUTE, answers)).toBe(strike);
+  },
+);

@@ -13,6 +13,7 @@ import type { Database, Sql } from '../../database/database.ts';
 import { iso, isoOrNull } from '../../database/instants.ts';
 import { BudgetReader } from './budget-use.ts';
 import { confirmClock, followClock } from './clock.ts';
+import { countServed } from './answers/around.ts';
 import { isFailingAlone, refusedAloneSince, type SentRequest } from './answers/refusals.ts';
 import { forgetAllRefusals, forgetRefusals, lastRefusal, mayRetry, recordRefusal } from './refused-keys.ts';
 import { GATE, Slots } from './slot.ts';
@@ -99,7 +100,10 @@ export class DatabaseLedger implements Ledger {
       if (sent !== undefined && before.pausedAt !== null && sent.sent_at <= before.pausedAt) return null;
       const since = sent === undefined ? null : await refusedAloneSince(tx, sent, now);
       const alone = since !== null;
-      const strikes = alone ? Math.min(nextStrike(before, now), MOST_STRIKES_ALONE) : nextStrike(before, now);
+      // A full day is no collision: it ends with time only.
+      const answers = dayLimit === null ? await countServed(tx, before.endedAt) : 0;
+      const strike = nextStrike(before, now, answers);
+      const strikes = alone ? Math.min(strike, MOST_STRIKES_ALONE) : strike;
       await tx.execute(
         `UPDATE gate_state SET strikes = $1, paused_at = $2, paused_until = $3, cause = $4, slowdown = $5`,
         strikes,

@@ -22,11 +22,13 @@ async function insist({ clock }: Bench, { ask }: Process, span: number): Promise
   }
 }
 
+const FULL_DAY = { ...TOO_MANY, body: '{"Message":"daily limit"}' };
+
 /** Draws one 429, and then good answers until the pause is over. */
-async function strike(bench: Bench, { ask }: Process): Promise<void> {
+async function strike(bench: Bench, { ask }: Process, refusal = TOO_MANY): Promise<void> {
   const { sandbox } = bench;
   const before = sandbox.arrivals.length;
-  sandbox.script(() => (sandbox.arrivals.length === before + 1 ? TOO_MANY : OK));
+  sandbox.script(() => (sandbox.arrivals.length === before + 1 ? refusal : OK));
   await ask();
 }
 
@@ -39,6 +41,29 @@ test('while 429s and good answers alternate, an hour draws at most a dozen 429s'
   await insist(bench, process, HOUR);
   expect(refused).toBeGreaterThanOrEqual(4);
   expect(refused).toBeLessThanOrEqual(12);
+});
+
+test('another client that collides with 1 request in 40 costs less than half of the rate', async () => {
+  const bench = benchOf();
+  const { sandbox } = bench;
+  let refused = 0;
+  sandbox.script(() => (sandbox.arrivals.length % 40 === 0 ? ((refused += 1), TOO_MANY) : OK));
+  const process = await bench.start(await freshMirrorFile());
+  await insist(bench, process, HOUR);
+  expect(refused).toBeGreaterThan(40);
+  expect(sandbox.arrivals.length).toBeGreaterThan(HOUR / SECOND / 2);
+});
+
+test.each([
+  ['a 429', 1, TOO_MANY],
+  ['a 429 for the limit of the day', 2, FULL_DAY],
+])('10 answers after the end of a pause, %s is strike %i', async (_what, strikes, refusal) => {
+  const bench = benchOf();
+  const process = await bench.start(await freshMirrorFile(), { random: () => 0 });
+  await strike(bench, process, refusal);
+  await times(9, () => process.ask());
+  await strike(bench, process, refusal);
+  expect(await process.ledger.gateState()).toMatchObject({ strikes });
 });
 
 test.each([
@@ -121,8 +146,7 @@ test('a limit of the day that a clock ahead has recorded ends a day after the cl
   const { clock, sandbox, start } = bench;
   const path = await freshMirrorFile();
   const before = await start(path, { random: () => 0 });
-  const full = { ...TOO_MANY, body: '{"Message":"daily limit"}' };
-  sandbox.script(() => (sandbox.arrivals.length === 1 ? full : OK));
+  sandbox.script(() => (sandbox.arrivals.length === 1 ? FULL_DAY : OK));
   await before.ask();
   await before.database.close();
   clock.reboot(MINUTE, -3 * HOUR);

@@ -1,10 +1,22 @@
 import { MINUTE } from '../../../core/clock.ts';
+import type { Sql } from '../../../database/database.ts';
+import { iso } from '../../../database/instants.ts';
 
 /** An answer proves that the service is up 10 minutes before and after it: outages can come each night. */
 const NEAR_MS = 10 * MINUTE;
 
 /** A SQL condition: a request was served. An answer with status 200 can be a web page, or half a body. */
 export const IS_SERVED = '(status < 300 AND error IS NULL)';
+
+/** The number of requests that were served since an instant; 0 if it is null. */
+export async function countServed(sql: Sql, since: Date | null): Promise<number> {
+  if (since === null) return 0;
+  const [row] = await sql.query<{ served: number }>(
+    `SELECT count(*) AS served FROM requests WHERE sent_at >= $1 AND ${IS_SERVED}`,
+    iso(since.getTime()),
+  );
+  return row?.served ?? 0;
+}
 
 /** A request, and when the last one before it and the first one after it that was served was sent. */
 export interface RequestAround {

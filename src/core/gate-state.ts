@@ -3,7 +3,7 @@ import { HOUR, MINUTE } from './clock.ts';
 
 /** The gate's state that survives a restart. */
 export interface GateState {
-  /** 429s that are not forgotten yet ({@link nextStrike}). A good answer ends the pause, and not this count. */
+  /** 429s that are not forgotten yet ({@link nextStrike}). A good answer ends the pause, not this count. */
   readonly strikes: number;
   readonly pausedAt: Date | null;
   readonly pausedUntil: Date | null;

@@ -43,7 +43,7 @@ import { type MirrorStatus, readStatus } from './status.ts';
 import { SweepReader } from './sweeps/reader.ts';
 import { type Sweep, Sweeps } from './sweeps/sweeps.ts';
 import { keepSlots, type SlotPattern } from './settings/slots.ts';
-import { keepViewSettings, type ViewSettings } from './settings/views.ts';
+import { keepViewSettings, type OtherSetting, type ViewSettings } from './settings/views.ts';
 
 // Functions that need no open mirror: the kinds and the order of conversations, the form of changes and
 // webhooks, and checks of a cursor, of a lease, of sweeps and of passes.
@@ -137,7 +137,11 @@ export interface Mirror {
   /** The same mirror with the verbs that need the lease. */
   writer(lease: Lease): Writer;
   /** Writes the settings and the days that the views read, unless they are up to date. */
-  keepViewSettings(settings: ViewSettings, now: number): Promise<void>;
+  keepViewSettings(
+    settings: ViewSettings,
+    now: number,
+    mayReplace?: boolean,
+  ): Promise<readonly OtherSetting[]>;
   /** Writes the slots of the schedules, which the view `freshness` reads, unless they are up to date. */
   keepSlots(schedules: Readonly<Record<ListName, SlotPattern>>, now: number): Promise<void>;
   /** True if the service has answered this mirror at this address. */
@@ -245,7 +249,7 @@ export function openMirror(database: Database): Mirror {
     leaseHolder: () => readLease(database),
     acquireLease: (claimant) => acquireLease(database, claimant),
     writer: (lease) => openWriter(database, lease),
-    keepViewSettings: (settings, now) => keepViewSettings(database, settings, now),
+    keepViewSettings: (...given) => keepViewSettings(database, ...given),
     keepSlots: (schedules, now) => keepSlots(database, schedules, now),
     isProvenAddress: (address) => isProvenAddress(database, address),
     proveAddress: (address) => proveAddress(database, address),

@@ -19,6 +19,7 @@ import { logGateEvent } from './words/gate-events.ts';
 import { createKeys, type Keys } from './key/keys.ts';
 import { keyScope } from './key/records.ts';
 import { type KeyUse, type KeyUseDeps, openKeyUse, othersWarning } from './key/use.ts';
+import { keepViewSettings } from './live-daemon.ts';
 import { createLog, loadPrettify, type Log } from './log.ts';
 import { type InboxNames, openInboxNames } from './words/names.ts';
 import { asHarmlessJson, harmless, type Io, usesColour, wrapped } from './terminal.ts';
@@ -136,7 +137,7 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
     const others = use.others();
     if (others.length > 0) log.warn(othersWarning(others));
     const config = { ...configured, budget: use.budget };
-    await mirror.keepViewSettings(configured, clock.now());
+    await keepViewSettings({ mirror, clock, log }, configured);
     const userAgent = `inbox-mirror/${io.version}`;
     const access = (): Access => ({
       address: config.apiUrl ?? '',

@@ -27,15 +27,25 @@ const CALENDAR_SETTINGS: ReadonlySet<string> = new Set(['report_timezone', 'offi
 const AHEAD_MS = 400 * DAY;
 const ENOUGH_AHEAD_MS = 366 * DAY;
 
+/** A setting of the views, named as its variable in lower case, whose stored value was another one. */
+export interface OtherSetting {
+  readonly name: string;
+  readonly stored: string;
+  readonly given: string;
+}
+
 /**
  * Writes the settings that the views read, and the days, offsets and office hours from the first sighting to
  * 400 days ahead. If all of them are up to date, it costs three queries and no write. `now` is epoch ms.
+ * @param mayReplace false: settings of another process stay, and nothing is written
+ * @returns the settings whose stored value was another one
  */
 export async function keepViewSettings(
   database: Database,
   settings: ViewSettings,
   now: number,
-): Promise<void> {
+  mayReplace = true,
+): Promise<readonly OtherSetting[]> {
   const { final, waiting } = settings.statuses ?? { final: FINAL_STATUSES, waiting: WAITING_STATUSES };
   const wanted = new Map([
     ['report_timezone', settings.reportTimezone],
@@ -50,10 +60,15 @@ export async function keepViewSettings(
     const rows = await sql.query<{ name: string; value: string }>(`SELECT name, value FROM settings`);
     const stored = new Map(rows.map(({ name, value }) => [name, value]));
     const differing = [...wanted].filter(([name, value]) => stored.get(name) !== value);
-    return { differing, isCovered: await covers(sql, first, now) };
+    const others = differing.flatMap(([name, given]) => {
+      const value = stored.get(name);
+      return value === undefined ? [] : [{ name, stored: value, given }];
+    });
+    return { differing, others, isCovered: await covers(sql, first, now) };
   };
   const before = await compared(database);
-  if (before.differing.length === 0 && before.isCovered) return;
+  const isUpToDate = before.differing.length === 0 && before.isCovered;
+  if (isUpToDate || !mayReplace) return before.others;
   await database.transaction(async (tx) => {
     // Two processes that replace the days at once take turns here. The second compares again, because the
     // first may have written the days of another time zone.
@@ -68,6 +83,7 @@ export async function keepViewSettings(
     if (isCovered && isSame) return;
     await writeCalendar(tx, database, settings, { from: first, to: now + AHEAD_MS });
   });
+  return before.others;
 }
 
 /** When the mirror first saw an item, epoch ms; `now` if it has seen none yet. */

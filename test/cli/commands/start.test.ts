@@ -317,6 +317,31 @@ test('sync beside a daemon places an order, prints the usual report and exits 0'
   expect((await program.run('sync', 'conversations')).stderr).not.toContain('daemon');
 });
 
+test('a command beside a daemon changes no setting of the views, and names those that differ', async () => {
+  const program = await testProgram(
+    { inboxes: 1, conversations: 5 },
+    { REPORT_TIMEZONE: 'Pacific/Auckland' },
+  );
+  const zone = `SELECT value FROM settings WHERE name = 'report_timezone'`;
+  const daemon = startDaemon(program);
+  await daemon.said(/first copy complete/);
+  program.env['REPORT_TIMEZONE'] = 'UTC';
+  const lookup = ['lookup', 'tag', '--inbox', '20117', '--name', 'x'];
+  const beside = await program.run(...lookup);
+  expect(beside.stderr).toMatch(
+    /the views keep the settings of the daemon on .+: REPORT_TIMEZONE=UTC \(there: Pacific\/Auckland\)/,
+  );
+  expect(read(program, zone)).toEqual([{ value: 'Pacific/Auckland' }]);
+  daemon.process.kill('SIGTERM');
+  expect(await daemon.ended).toBe(0);
+  const alone = await program.run(...lookup);
+  expect(alone.stderr).toContain(
+    'the views have new settings: REPORT_TIMEZONE=UTC (before: Pacific/Auckland)',
+  );
+  expect(read(program, zone)).toEqual([{ value: 'UTC' }]);
+  expect((await program.run(...lookup)).stderr).not.toContain('settings');
+});
+
 test('start with a faulty .env exits 2 and creates no database', async () => {
   const program = await newProgram();
   delete program.env['INBOX_API_URL'];

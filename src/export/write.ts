@@ -93,7 +93,7 @@ export async function writeFiles(
   const partial: PartialFile[] = [];
   try {
     for (const job of jobs) {
-      if (job.after !== null && job.after > 0 && newest.id <= job.after) continue;
+      if (options.sinceId !== null && job.after !== null && newest.id <= job.after) continue;
       const file = await openPartial(folder, job.file, ending);
       partial.push(file);
       tables.push(await writeTable(mirror, job, { file, upTo: newest.id, options }));
@@ -116,7 +116,7 @@ async function jobsOf(mirror: ReadOnlyMirror, { tables, format, sinceId }: Expor
     );
   return relations.map((relation) => {
     const after = isFeed(relation) ? (sinceId ?? 0) : null;
-    const suffix = after === null || after === 0 ? '' : `-after-${after}`;
+    const suffix = after === null || sinceId === null ? '' : `-after-${after}`;
     return { relation, after, file: `${encodeURIComponent(relation.name)}${suffix}.${format}` };
   });
 }

@@ -264,6 +264,37 @@ rule(
   },
 );
 
+test('an export before the first change is continued by the next ones', async () => {
+  const program = await testProgram(
+    { inboxes: 2, conversations: 30 },
+    { DATABASE_URL: urlOf(await newPlace()) },
+  );
+  await program.run('sync');
+  const onwards = async (): Promise<string> => {
+    const manifest = readFileSync(join(program.folder, 'lake/manifest.json'), 'utf8');
+    const { changes_up_to: cursor } = JSON.parse(manifest) as { changes_up_to: string };
+    const { exitCode, stdout, stderr } = await program.run(
+      'export',
+      'changes',
+      '--out',
+      'lake',
+      '--since-id',
+      cursor,
+    );
+    expect([exitCode, stderr]).toEqual([0, '']);
+    return stdout;
+  };
+  await program.run('export', 'changes', '--out', 'lake');
+  expect(await onwards()).toContain('There is no change after 0: no file was written.');
+  program.sandbox.applyEvents(20);
+  await program.run('sync');
+  expect(await onwards()).toContain('changes-after-0.parquet');
+  expect(await onwards()).toContain('no file was written');
+  const ids = (await parquetRows(program, 'lake/changes-after-0.parquet')).map(({ id }) => Number(id));
+  const all = await rowsOf(program, 'SELECT id FROM changes ORDER BY id');
+  expect(ids).toEqual(all.map(({ id }) => id));
+});
+
 rule('an export replaces a file that a killed export published without its manifest', async () => {
   const program = await filled();
   const path = (name: string): string => join(program.folder, 'lake', name);

@@ -3,11 +3,18 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { startServer } from '../../prisma/embedded.ts';
+import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { openMirror } from '../../src/library/library.ts';
 import { openReadOnly } from '../../src/query/open.ts';
 import { listenAndCut } from '../support/cutting-proxy.ts';
-import { mirrorOf, newPlace, temporaryDatabase, temporaryFolder } from '../support/mirror.ts';
+import {
+  mirrorOf,
+  newPlace,
+  temporaryDatabase,
+  temporaryFolder,
+  type TestMirror,
+} from '../support/mirror.ts';
 import { createDatabase, newPostgresDatabase, onServer, postgresUrl } from '../support/provider.ts';
 import { startQuery } from '../support/query-process.ts';
 import { count } from '../support/rows.ts';
@@ -261,6 +268,49 @@ test.each([
   const ended = (): Promise<unknown[]> => database.query(`SELECT ${ends} ${waiting}`);
   await expect.poll(ended).toHaveLength(1);
   expect(await reading).toEqual({ code: 'DATABASE', message: expect.stringContaining(sentence) });
+});
+
+describe('sequences that are behind their tables, as after logical replication,', () => {
+  const TABLES = ['changes', 'requests', 'sweeps', 'status_spans'];
+
+  async function changedMirror(): Promise<{ mirror: TestMirror; url: string; reset: () => Promise<void> }> {
+    const url = await freshMirrorFile();
+    const mirror = await mirrorOf({ path: url });
+    await mirror.sync();
+    mirror.sandbox.applyEvents(10);
+    await mirror.sync();
+    mirror.sandbox.applyEvents(10);
+    const reset = async (): Promise<void> =>
+      await onServer(TABLES.map((table) => `ALTER SEQUENCE ${table}_id_seq RESTART`).join('; '), url);
+    return { mirror, url, reset };
+  }
+
+  test('are set when the mirror is opened', async () => {
+    const { mirror, url, reset } = await changedMirror();
+    const before = await maxima(mirror.database);
+    await reset();
+    await temporaryDatabase(url);
+    expect((await mirror.sync()).stopped).toBeNull();
+    await expectEqualToService(mirror);
+    const after = await maxima(mirror.database);
+    for (const table of TABLES) expect(after[table], table).toBeGreaterThan(before[table]!);
+  });
+
+  test('stop one pass of a mirror that is open, with a message, and are set for the next', async () => {
+    const { mirror, reset } = await changedMirror();
+    await reset();
+    const { stopped } = await mirror.sync();
+    expect(stopped).toMatchObject({ code: 'DATABASE', message: expect.stringContaining('They are set now') });
+    expect((await mirror.sync()).stopped).toBeNull();
+    await expectEqualToService(mirror);
+  });
+
+  async function maxima({ query }: Database): Promise<Record<string, number>> {
+    const [row] = await query<Record<string, number>>(
+      `SELECT ${TABLES.map((table) => `(SELECT max(id) FROM ${table}) AS ${table}`).join(', ')}`,
+    );
+    return row!;
+  }
 });
 
 test('certificates that are missing for a moment fail statements, and end no process', async () => {

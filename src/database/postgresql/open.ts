@@ -19,6 +19,7 @@ import { postgresql } from './dialect.ts';
 import { asPostgresError } from './errors.ts';
 import { forMigrations } from './migrating.ts';
 import { refuseTransactionPooling } from './pooler.ts';
+import { isTakenId, sequencesWereBehind, setSequences } from './sequences.ts';
 
 /** At most 5 connections: a page's transaction, a slot's, and the statements beside them. */
 const CONNECTIONS = 5;
@@ -43,6 +44,7 @@ export async function openPostgres(url: string): Promise<Database> {
     await refuseOtherEncodings(database);
     await ensureSchema(database, schema);
     await migrate(database, forMigrations(pool, quietly(address)));
+    await setSequences(database, schema);
     return database;
   } catch (error) {
     await connection.dispose();
@@ -128,6 +130,7 @@ function pooled(connection: SqlDriverAdapter, { schema, name }: PostgresAddress)
     try {
       return await work();
     } catch (error) {
+      if (isTakenId(error) && (await setSequences(database, schema))) throw sequencesWereBehind(error, name);
       throw asRefusal(asPostgresError(error, name), name);
     }
   };
@@ -140,7 +143,7 @@ function pooled(connection: SqlDriverAdapter, { schema, name }: PostgresAddress)
     // The models are those of SQLite's client, which declares the types.
     return new generated.PrismaClient({ adapter: factoryOf(connection) }) as unknown as PrismaClient;
   };
-  return {
+  const database: Database = {
     dialect: postgresql,
     name,
     query: (sql, ...parameters) => withMessage(() => statements.query(sql, ...parameters)),
@@ -170,6 +173,7 @@ function pooled(connection: SqlDriverAdapter, { schema, name }: PostgresAddress)
     asError: (error) => asPostgresError(error, name),
     close: () => (closed ??= endPool(connection)),
   };
+  return database;
 }
 
 /** The adapter's connection with its pool. Neither's types have what this needs. */

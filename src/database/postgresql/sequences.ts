@@ -1,0 +1,65 @@
+import { codeOf, MirrorError } from '../../core/errors.ts';
+import { adapterError } from '../adapter.ts';
+import type { Database, Sql } from '../database.ts';
+
+/** Two processes at once could set a sequence back. */
+const ALONE = 'sequences';
+
+interface Behind {
+  readonly sequence: string;
+  /** The highest id of the table. */
+  readonly highest: number;
+}
+
+/**
+ * Sets each sequence of the schema that is behind its table to the table's highest id. Logical replication
+ * copies no sequences, nor does a restore of rows alone. New rows would get ids that are in use, or lower
+ * ones than older rows have.
+ * @returns true if a sequence was behind
+ */
+export async function setSequences(database: Database, schema: string): Promise<boolean> {
+  if ((await sequencesBehind(database, schema)).length === 0) return false;
+  await database.transaction(async (tx) => {
+    for (const { sequence, highest } of await sequencesBehind(tx, schema))
+      await tx.query(`SELECT setval(CAST($1 AS text)::regclass, $2)`, sequence, highest);
+  }, ALONE);
+  return true;
+}
+
+async function sequencesBehind(sql: Pick<Sql, 'query'>, schema: string): Promise<Behind[]> {
+  const columns = await sql.query<{ table: string; column: string; sequence: string }>(
+    `SELECT * FROM (
+       SELECT format('%I.%I', table_schema, table_name) AS "table", quote_ident(column_name) AS "column",
+         pg_get_serial_sequence(format('%I.%I', table_schema, table_name), column_name) AS sequence
+       FROM information_schema.columns WHERE table_schema = $1 AND column_default LIKE 'nextval(%') AS serial
+     WHERE sequence IS NOT NULL`,
+    schema,
+  );
+  const states = columns.map(
+    ({ table, column, sequence }, index) =>
+      `SELECT ${index} AS place, (SELECT COALESCE(max(${column}), 0) FROM ${table}) AS highest,
+         (SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM ${sequence}) AS last`,
+  );
+  const rows = await sql.query<{ place: number; highest: number; last: number }>(states.join(' UNION ALL '));
+  return rows
+    .filter(({ highest, last }) => last < highest)
+    .map(({ place, highest }) => ({ sequence: columns[place]!.sequence, highest }));
+}
+
+/** True if a row was refused because another one has its id. */
+export function isTakenId(thrown: unknown): boolean {
+  if (!(thrown instanceof Error)) return false;
+  const error = adapterError(thrown) ?? thrown;
+  const cause = (error.cause ?? {}) as { readonly originalCode?: string };
+  return (cause.originalCode ?? codeOf(error)) === '23505';
+}
+
+export function sequencesWereBehind(thrown: unknown, name: string): MirrorError {
+  return new MirrorError(
+    'DATABASE',
+    `The database ${name} gave new rows ids that older ones have: its sequences were behind its tables, as ` +
+      'after a restore or a switch of servers that leaves them out. They are set now, and nothing is lost. ' +
+      'Run the command again.',
+    { cause: thrown },
+  );
+}

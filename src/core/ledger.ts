@@ -158,6 +158,8 @@ export interface Ledger {
 export interface Refusal {
   readonly host: string;
   readonly at: Date;
+  /** Until then no command of cron sends the key. */
+  readonly until: Date;
 }
 
 /** The service's clock on the time that the machine was off. */

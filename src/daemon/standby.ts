@@ -1,8 +1,8 @@
 import { SECOND } from '../core/clock.ts';
 import { isMirrorError, isPassingFailure } from '../core/errors.ts';
+import { accessId } from '../core/secrets.ts';
 import type { Claim } from '../session/claim.ts';
 import { DAEMON_COMMAND } from '../session/live-daemon.ts';
-import type { Log } from '../session/log.ts';
 import type { Session } from '../session/session.ts';
 import type { Io } from '../session/terminal.ts';
 import { serve, type ServeOptions } from './serve.ts';
@@ -28,10 +28,12 @@ export async function serveUntilStopped(
 ): Promise<void> {
   const { clock, log } = session;
   let databaseFails = false;
+  let hasServed = false;
   while (!io.signal.aborted) {
-    const claimed = await waitForLease(io.signal, session, options.onFailure);
+    const claimed = await waitForLease(io.signal, session, { hasServed, onFailure: options.onFailure });
     if (claimed === null) return;
     const { claim, hasStoodBy } = claimed;
+    hasServed = true;
     try {
       await onActive(hasStoodBy);
       await serve(io, session, claim, options);
@@ -54,38 +56,69 @@ export async function serveUntilStopped(
   }
 }
 
-/** Waits until the lease is free, and logs that once. @returns null if the daemon is stopped first */
+/** Waits until it has the lease, and logs why. @returns null if the daemon is stopped first */
 async function waitForLease(
   signal: AbortSignal,
   session: Session,
-  onFailure: ServeOptions['onFailure'],
+  { hasServed, onFailure }: Pick<ServeOptions, 'onFailure'> & { readonly hasServed: boolean },
 ): Promise<{ claim: Claim; hasStoodBy: boolean } | null> {
-  const { mirror, clock, log, claim } = session;
+  const { clock, log } = session;
   let databaseFails = false;
+  let said: Wait | null = null;
   for (let hasStoodBy = false; !signal.aborted; hasStoodBy = true) {
     try {
-      const claimed = await orExitStuck(session, () => claim(DAEMON_COMMAND));
-      if (hasStoodBy) log.info('took over the mirror');
-      return { claim: claimed, hasStoodBy };
-    } catch (error) {
-      if (isPassingFailure(error)) {
-        onFailure(error.message);
-        if (!databaseFails) log.error({ cause: error.message }, DATABASE_FAILS);
-        databaseFails = true;
-        await clock.sleep(STANDBY_POLL_MS, signal).catch(() => undefined);
-        continue;
+      const claim = await tryToClaim(session, !hasServed && !hasStoodBy);
+      if (typeof claim !== 'string') {
+        if (hasStoodBy) log.info('took over the mirror');
+        return { claim, hasStoodBy };
       }
-      if (!isMirrorError(error, 'LEASE_HELD')) throw error;
       databaseFails = false;
       onFailure(null);
+      if (claim !== said) await orExitStuck(session, () => say(claim, session));
+      said = claim;
+    } catch (error) {
+      if (!isPassingFailure(error)) throw error;
+      onFailure(error.message);
+      if (!databaseFails) log.error({ cause: error.message }, DATABASE_FAILS);
+      databaseFails = true;
     }
-    if (!hasStoodBy) await orExitStuck(session, () => logHolder(mirror, log));
     await clock.sleep(STANDBY_POLL_MS, signal).catch(() => undefined);
   }
   return null;
 }
 
-async function logHolder(mirror: Session['mirror'], log: Log): Promise<void> {
+/** Why a stand-by waits: another process holds the lease, or the service refuses the stand-by's key. */
+type Wait = 'held' | 'refused';
+
+/** Claims the lease. @param isFirst this process did not hold it yet, and has not stood by */
+async function tryToClaim(session: Session, isFirst: boolean): Promise<Claim | Wait> {
+  if (!isFirst && (await orExitStuck(session, () => isRefusedLately(session)))) return 'refused';
+  try {
+    return await orExitStuck(session, () => session.claim(DAEMON_COMMAND));
+  } catch (error) {
+    if (isMirrorError(error, 'LEASE_HELD')) return 'held';
+    throw error;
+  }
+}
+
+/**
+ * True if the service refused the key of this process less than an hour ago. Others with another key may do
+ * the work, which an active daemon with this key would keep from them.
+ */
+async function isRefusedLately({ mirror, clock, access }: Session): Promise<boolean> {
+  const refusal = await mirror.ledger.lastRefusal(accessId(access()));
+  const now = clock.now();
+  return refusal !== null && refusal.at.getTime() <= now && now < refusal.until.getTime();
+}
+
+async function say(wait: Wait, { mirror, log }: Session): Promise<void> {
+  if (wait === 'refused') {
+    log.warn(
+      'the service refused the key of this daemon; it stands by until the key changes, a person runs ' +
+        '`inbox-mirror doctor`, or an hour has passed',
+    );
+    return;
+  }
   const holder = await mirror.leaseHolder().catch(() => null);
   const writer =
     holder === null ? 'another process' : `\`${holder.command}\` (process ${holder.pid} on ${holder.host})`;

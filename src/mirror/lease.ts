@@ -62,6 +62,8 @@ export interface ProcessOrigin {
 
 /** The process that holds the lease. */
 export interface LeaseHolder {
+  /** Its random name. */
+  readonly holder: string;
   readonly host: string;
   readonly pid: number;
   /** Null where its system does not tell. */
@@ -83,10 +85,12 @@ export interface Claimant {
   readonly now: () => number;
   /** True if this host's process with this number, and this start if it is known, still runs. */
   readonly isAlive: (pid: number, started?: string) => boolean;
+  /** A holder whose lease it takes although it is valid; absent or null: none. */
+  readonly replaces?: string | null;
 }
 
 /** Reads the lease's holder, which may be dead; null if the lease is free. */
-export async function readLease(sql: Sql): Promise<(LeaseHolder & { holder: string }) | null> {
+export async function readLease(sql: Sql): Promise<LeaseHolder | null> {
   const [row] = await sql.query<{
     holder: string;
     host: string;
@@ -124,8 +128,8 @@ function originIn(holder: string): ProcessOrigin | null {
 }
 
 /**
- * Claims the mirror for writing. Takes over a lease at once if it has expired or its holder is a dead
- * process of this host.
+ * Claims the mirror for writing. Takes over a lease at once if it has expired, its holder is a dead process
+ * of this host, or the claimant replaces it.
  * @throws MirrorError `LEASE_HELD`, which names the holder; `DATABASE` if a newer program has migrated the
  *   mirror since this process opened it
  */
@@ -133,8 +137,8 @@ export async function acquireLease(database: Database, claimant: Claimant): Prom
   const holder = newHolder(claimant);
   const now = claimant.now();
   const held = await readLease(database);
-  if (held !== null && !unused.has(held.holder) && isLeaseValid(held, claimant, now))
-    throw leaseHeld(held, now);
+  const isFree = held === null || unused.has(held.holder) || held.holder === claimant.replaces;
+  if (!isFree && isLeaseValid(held, claimant, now)) throw leaseHeld(held, now);
   // The statement names the holder that it replaces: of several processes that see a dead holder, one wins.
   const [claim, ...values] = named(
     `INSERT INTO leases (name, holder, host, pid, command, acquired_at, heartbeat_at, expires_at)

@@ -79,9 +79,12 @@ export function thisProcess(): Pick<Claimant, 'host' | 'pid' | 'origin' | 'isAli
   return { host: hostname(), pid: process.pid, origin: ownOrigin(), isAlive };
 }
 
-/** This process as a claimant of the lease. */
-export function claimantOf(command: string, clock: Clock): Claimant {
-  return { ...thisProcess(), command, now: clock.now };
+/**
+ * This process as a claimant of the lease.
+ * @param replaces a holder whose lease it takes although it is valid; null: none
+ */
+export function claimantOf(command: string, clock: Clock, replaces: string | null): Claimant {
+  return { ...thisProcess(), command, now: clock.now, replaces };
 }
 
 /** The claim that a held lease gives. It renews the lease until it is released. */

@@ -1,21 +1,56 @@
-import type { Clock } from '../core/clock.ts';
+import { type Clock, SECOND } from '../core/clock.ts';
+import { type Access, accessId } from '../core/secrets.ts';
 import type { LeaseHolder } from '../mirror/lease.ts';
 import { isLeaseValid, type Mirror } from '../mirror/mirror.ts';
 import type { ViewSettings } from '../mirror/settings/views.ts';
 import { thisProcess } from './claim.ts';
 import type { Log } from './log.ts';
 
-/** The daemon that holds the lease. Null if the lease is free, its holder is dead or is not a daemon. */
+/**
+ * The daemon that holds the lease. Null if the lease is free, its holder is dead or is not a daemon, or is
+ * the one of {@link parkedDaemon}: its work is this process's.
+ */
 export async function liveDaemon({
   mirror,
   clock,
+  parked = null,
 }: {
   mirror: Pick<Mirror, 'leaseHolder'>;
   clock: Clock;
+  parked?: string | null;
 }): Promise<LeaseHolder | null> {
   const holder = await mirror.leaseHolder();
-  if (holder === null || !isDaemon(holder)) return null;
+  if (holder === null || !isDaemon(holder) || holder.holder === parked) return null;
   return isLeaseValid(holder, thisProcess(), clock.now()) ? holder : null;
+}
+
+/**
+ * A daemon clears the refusal of another process's key at its next tick. One that stays for this many ms is
+ * of its own key.
+ */
+const OWN_REFUSAL_MS = 5 * SECOND;
+
+/**
+ * The lease's holder, if it is a daemon that sends nothing because the service refuses its key, and this
+ * process has another key, which was not refused lately. This process may take the mirror over: the daemon
+ * would wait for a person on its host for good.
+ */
+export async function parkedDaemon({
+  mirror,
+  clock,
+  access,
+}: {
+  mirror: Pick<Mirror, 'leaseHolder' | 'ledger'>;
+  clock: Clock;
+  access: Access;
+}): Promise<string | null> {
+  const { refusedKey, refusedAt } = await mirror.ledger.gateState();
+  const own = accessId(access);
+  if (refusedKey === null || refusedKey === own || refusedAt === null) return null;
+  if (clock.now() - refusedAt.getTime() < OWN_REFUSAL_MS) return null;
+  if ((await mirror.ledger.lastRefusal(own)) !== null) return null;
+  const holder = await mirror.leaseHolder();
+  return holder !== null && isDaemon(holder) ? holder.holder : null;
 }
 
 /**

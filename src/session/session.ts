@@ -19,7 +19,7 @@ import { logGateEvent } from './words/gate-events.ts';
 import { createKeys, type Keys } from './key/keys.ts';
 import { keyScope } from './key/records.ts';
 import { type KeyUse, type KeyUseDeps, openKeyUse, othersWarning } from './key/use.ts';
-import { keepViewSettings } from './live-daemon.ts';
+import { keepViewSettings, parkedDaemon } from './live-daemon.ts';
 import { createLog, loadPrettify, type Log } from './log.ts';
 import { type InboxNames, openInboxNames } from './words/names.ts';
 import { asHarmlessJson, harmless, type Io, usesColour, wrapped } from './terminal.ts';
@@ -39,6 +39,8 @@ export interface Session {
   readonly keyUse: KeyUse;
   /** The address and the fingerprint of the key in use. */
   readonly access: () => Access;
+  /** The holder of the lease that this process may replace (`parkedDaemon`); null: none. */
+  readonly parked: string | null;
   /** The `User-Agent` header of every request. */
   readonly userAgent: string;
   /**
@@ -143,11 +145,14 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
       address: config.apiUrl ?? '',
       fingerprint: keyFingerprint(keys.current()),
     });
+    // Before this session clears the refusal of another key, which shows such a daemon.
+    const parked = await parkedDaemon({ mirror, clock, access: access() });
     await allowRefusedKey(io, { mirror, access: accessId(access()), now: clock.now() }, options);
-    const parts = { config, keys, keyUse: use, mirror, names, clock, log, access, userAgent, defer };
+    const parts = { config, keys, keyUse: use, mirror, names, clock, log, access, parked, userAgent, defer };
     const client = await openClient(parts, screen, options);
     const claim = async (command: string): Promise<Claim> => {
-      const lease = await mirror.acquireLease(claimantOf(command, clock));
+      const replaces = (await parkedDaemon({ mirror, clock, access: access() })) ?? parked;
+      const lease = await mirror.acquireLease(claimantOf(command, clock, replaces));
       const claimed = claimOf(lease, { mirror, clock, log }, io.signal);
       defer(() => claimed.release());
       return claimed;

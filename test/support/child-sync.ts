@@ -23,7 +23,7 @@ if (url === 'open-only') {
   console.log('complete');
   process.exit(0);
 }
-const lease = await acquireLease(database, claimantOf('child-sync', clock));
+const lease = await acquireLease(database, claimantOf('child-sync', clock, null));
 const writer = openWriter(database, lease);
 const http = createHttp(url, key);
 const access = (): Access => ({ address: url, fingerprint: keyFingerprint(key()) });

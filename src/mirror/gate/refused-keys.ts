@@ -82,7 +82,8 @@ function waitName(access: string): string {
 /** Newest first. */
 async function refusalsOf(sql: Sql, access: string): Promise<Refusal[]> {
   return await sql.query<Refusal>(
-    `SELECT host, acquired_at AS at FROM leases WHERE holder = $1 ORDER BY acquired_at DESC`,
+    `SELECT host, acquired_at AS at, expires_at AS until FROM leases WHERE holder = $1
+     ORDER BY acquired_at DESC`,
     access,
   );
 }

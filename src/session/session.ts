@@ -141,10 +141,7 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
     const config = { ...configured, budget: use.budget };
     await keepViewSettings({ mirror, clock, log }, configured);
     const userAgent = `inbox-mirror/${io.version}`;
-    const access = (): Access => ({
-      address: config.apiUrl ?? '',
-      fingerprint: keyFingerprint(keys.current()),
-    });
+    const access = (): Access => accessOf(config, keys);
     // Before this session clears the refusal of another key, which shows such a daemon.
     const parked = await parkedDaemon({ mirror, clock, access: access() });
     await allowRefusedKey(io, { mirror, access: accessId(access()), now: clock.now() }, options);
@@ -162,6 +159,10 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
     await close();
     throw error;
   }
+}
+
+function accessOf({ apiUrl }: Config, keys: Keys): Access {
+  return { address: apiUrl ?? '', fingerprint: keyFingerprint(keys.current()) };
 }
 
 /** A person may have made a refused key valid again. A command of cron must not try it at each run. */

@@ -59,7 +59,7 @@ export async function runPass(deps: PassDeps, spec: PassSpec, places = PLACES): 
   if (!isOpen) {
     const failed = report.lists.filter(isMissing);
     await end(failed.length === 0 ? null : notComplete(failed.map(({ key }) => key)), asRecord(report));
-    if (await isOutdated(deps, spec, pass, past)) {
+    if (await isOutdated(deps, spec, pass, { past, hasRead: run.hasRead })) {
       const next = await runPass(deps, spec, places);
       // This pass is complete, whatever stops the next one, unless a person must act.
       if (next.stopped === null || isMirrorError(next.stopped, 'KEY_REFUSED', 'OTHER_ACCOUNT')) return next;

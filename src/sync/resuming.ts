@@ -1,4 +1,4 @@
-import { HOUR } from '../core/clock.ts';
+import { HOUR, MINUTE } from '../core/clock.ts';
 import type { Reason } from '../core/ledger.ts';
 import { keysOf, type ListKey } from '../core/lists.ts';
 import { coversInbox, type Writer } from '../mirror/mirror.ts';
@@ -19,6 +19,9 @@ export const RESYNC_STUCK_MS = 20 * HOUR;
 
 /** The lists that a sync has read before this many ms are due again. */
 const OUTDATED_MS = 12 * HOUR;
+
+/** If other passes have read all lists of a sync since, those that they read before this many ms are due. */
+const NOTHING_LEFT_MS = 10 * MINUTE;
 
 /** A sync waits at most this many ms for the ledger to show that each list that is left fails alone. */
 const PROOF_MS = 3 * HOUR;
@@ -110,16 +113,18 @@ export function isUnfinished(
  * True for a pass that has ended and that an earlier run began so long ago that the lists of that run are due
  * again, if the budget is enough for all lists. A sync whose lists cost more than a whole day's budget is
  * outdated in any case.
+ * @param hasRead false: this run has read no page
  */
 export async function isOutdated(
   { mirror, clock, budget }: PassDeps,
   spec: PassSpec,
   pass: Pass,
-  past: PastSweeps,
+  { past, hasRead }: { readonly past: PastSweeps; readonly hasRead: boolean },
 ): Promise<boolean> {
   const now = clock.now();
   const isSync = spec.kind === 'sync';
-  const oldMs = isSync ? OUTDATED_MS : RESYNC_STUCK_MS;
+  const syncMs = hasRead ? OUTDATED_MS : NOTHING_LEFT_MS;
+  const oldMs = isSync ? syncMs : RESYNC_STUCK_MS;
   if (!isReplaceable(spec) || !pass.resumed || budget === undefined) return false;
   if (now - pass.startedAt.getTime() < oldMs) return false;
   const inboxes = (await mirror.inboxes()).filter(({ id }) => coversInbox(spec, id));

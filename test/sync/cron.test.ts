@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE, SECOND } from '../../src/core/clock.ts';
+import { LIST_NAMES } from '../../src/core/lists.ts';
 import type { ScriptedOutcome } from '../../src/sandbox/sandbox.ts';
 import { Cron } from '../support/cron.ts';
 import { sized, someOf } from '../support/histories.ts';
@@ -88,6 +89,17 @@ test('a daily sync that was stopped once reads all lists on the next day', async
   expect(report.lists.some(({ outcome }) => outcome === 'complete')).toBe(true);
   cron.timeoutMs = null;
   cron.clock.advance(DAY);
+  await cron.sync();
+  expect(Math.max(...(await cron.ages()).values())).toBeLessThan(MINUTE);
+});
+
+test('a sync that was stopped, and whose lists single syncs have read since, reads them again', async () => {
+  const cron = await filled({ sandbox: THREE_INBOXES });
+  cron.timeoutMs = 8 * SECOND;
+  await cron.sync();
+  cron.timeoutMs = null;
+  for (const list of LIST_NAMES) await cron.sync({ lists: [list] });
+  cron.clock.advance(3 * HOUR);
   await cron.sync();
   expect(Math.max(...(await cron.ages()).values())).toBeLessThan(MINUTE);
 });

@@ -75,6 +75,7 @@ export class Daemon {
   #wake = new AbortController();
   #fault: { readonly error: unknown } | null = null;
   #lastTickAt: number;
+  #isAbandoned = false;
 
   constructor(deps: DaemonDeps) {
     this.#deps = deps;
@@ -132,6 +133,11 @@ export class Daemon {
   async stop(): Promise<void> {
     const why = 'the daemon was stopped';
     await Promise.all([this.#sweeps.stop(() => true, why), this.#orders.stop(why)]);
+  }
+
+  /** Says nothing about the work that has not stopped in time: it finds the session closed. */
+  abandon(): void {
+    this.#isAbandoned = true;
   }
 
   /** One step: begins everything that can begin now, and waits for none of it. */
@@ -217,6 +223,7 @@ export class Daemon {
 
   /** Decides what an error means for the whole daemon: a wait, or its end. */
   #handleError(error: unknown): void {
+    if (this.#isAbandoned) return;
     const { clock } = this.#deps;
     this.#sweeps.replan();
     if (isMirrorError(error, ...READ_BY_TICK)) return;

@@ -88,6 +88,7 @@ export async function serve(
     log.info('stopping after the current page');
   } finally {
     stopping.abort();
-    await finishWork(clock, { work: Promise.all([daemon.stop(), delivering]), cutDelivery });
+    const work = Promise.all([daemon.stop(), delivering]);
+    if (!(await finishWork(clock, { work, cutDelivery }))) daemon.abandon();
   }
 }

@@ -20,19 +20,24 @@ const LONGEST_STOP_MS = 9 * SECOND;
 /**
  * Waits until the work under way has ended, for as long as a stop allows. The caller releases the lease only
  * afterwards: without it the pages under way could not be applied.
+ * @returns false if the work is left alone, because it has not ended in time
  */
 export async function finishWork(
   clock: Clock,
   { work, cutDelivery }: { work: Promise<unknown>; cutDelivery: AbortController },
-): Promise<void> {
+): Promise<boolean> {
   const finished = new AbortController();
-  const grace = clock.sleep(PAGE_GRACE_MS, finished.signal).catch(() => undefined);
+  const grace = clock.sleep(PAGE_GRACE_MS, finished.signal).then(
+    () => false,
+    () => true,
+  );
   void clock.sleep(DELIVERY_GRACE_MS, finished.signal).then(
     () => cutDelivery.abort(),
     () => undefined,
   );
-  await Promise.race([work, grace]);
+  const isFinished = await Promise.race([work.then(() => true), grace]);
   finished.abort();
+  return isFinished;
 }
 
 /** Ends the process `LONGEST_STOP_MS` after the request to stop, should the database hang. */

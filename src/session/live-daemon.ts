@@ -47,10 +47,11 @@ export async function parkedDaemon({
   const { refusedKey, refusedAt } = await mirror.ledger.gateState();
   const own = accessId(access);
   if (refusedKey === null || refusedKey === own || refusedAt === null) return null;
-  if (clock.now() - refusedAt.getTime() < OWN_REFUSAL_MS) return null;
-  if ((await mirror.ledger.lastRefusal(own)) !== null) return null;
   const holder = await mirror.leaseHolder();
-  return holder !== null && isDaemon(holder) ? holder.holder : null;
+  if (holder === null || !isDaemon(holder)) return null;
+  const since = Math.max(refusedAt.getTime(), holder.acquiredAt.getTime());
+  const isOwn = clock.now() - since >= OWN_REFUSAL_MS;
+  return isOwn && (await mirror.ledger.lastRefusal(own)) === null ? holder.holder : null;
 }
 
 /**

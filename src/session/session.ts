@@ -150,6 +150,7 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
     const claim = async (command: string): Promise<Claim> => {
       const replaces = (await parkedDaemon({ mirror, clock, access: access() })) ?? parked;
       const lease = await mirror.acquireLease(claimantOf(command, clock, replaces));
+      if (replaces !== null) await mirror.ledger.passOtherRefusal(accessId(access()));
       const claimed = claimOf(lease, { mirror, clock, log }, io.signal);
       defer(() => claimed.release());
       return claimed;

@@ -171,6 +171,7 @@ describe('a signal', () => {
     daemon.process.kill('SIGINT');
     expect(await daemon.ended).toBe(0);
     expect(performance.now() - since).toBeLessThan(8000);
+    expect(daemon.log.filter(({ level }) => level >= 50)).toEqual([]);
     expect(read(program, LEASES)).toEqual([]);
     expect(read(program, `SELECT status FROM requests`)).toEqual([{ status: null }]);
     expect(read(program, `SELECT id FROM inboxes`)).toEqual([]);

@@ -12,6 +12,7 @@ export interface GateState {
   readonly cause: string | null;
   /** The access, as `accessId` names it, whose key the service refused. */
   readonly refusedKey: string | null;
+  /** Since when the gate is shut for it. */
   readonly refusedAt: Date | null;
   /** The gap between two requests in multiples of that of REQUESTS_PER_SECOND: 1 to 16. */
   readonly slowdown: number;

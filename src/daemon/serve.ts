@@ -77,11 +77,8 @@ export async function serve(
     const beside = { clock, log, signal: AbortSignal.any([end, stopping.signal]) };
     void watchFit({ readLoad, ...beside }, plan);
     void waitUntilStuck(daemon, beside).then((isStuck) => isStuck && exitStuck(session));
-    void housekeepDaily(mirror, config, beside);
-    const post: Post = (url, headers, body) => {
-      const named = { ...headers, 'user-agent': session.userAgent };
-      return postByHttp(url, named, body, cutDelivery.signal, config.network.proxyEnv);
-    };
+    void housekeepDaily(mirror, session.configured, beside);
+    const post = postOf(session, cutDelivery.signal);
     if (webhook !== null) delivering = deliverChanges({ mirror, post, webhook, ...beside });
     await daemon.run(end);
     if (!io.signal.aborted) throw end.reason;
@@ -91,4 +88,10 @@ export async function serve(
     const work = Promise.all([daemon.stop(), delivering]);
     if (!(await finishWork(clock, { work, cutDelivery }))) daemon.abandon();
   }
+}
+
+/** Sends a webhook's request as this program, by the proxies of the configuration. */
+function postOf({ config, userAgent }: Session, cut: AbortSignal): Post {
+  return (url, headers, body) =>
+    postByHttp(url, { ...headers, 'user-agent': userAgent }, body, cut, config.network.proxyEnv);
 }

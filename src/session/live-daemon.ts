@@ -3,7 +3,7 @@ import { type Access, accessId } from '../core/secrets.ts';
 import type { LeaseHolder } from '../mirror/lease.ts';
 import { isLeaseValid, type Mirror } from '../mirror/mirror.ts';
 import type { ViewSettings } from '../mirror/settings/views.ts';
-import { thisProcess } from './claim.ts';
+import { type Claim, claimantOf, claimOf, thisProcess } from './claim.ts';
 import type { Log } from './log.ts';
 
 /**
@@ -52,6 +52,30 @@ export async function parkedDaemon({
   const since = Math.max(refusedAt.getTime(), holder.acquiredAt.getTime());
   const isOwn = clock.now() - since >= OWN_REFUSAL_MS;
   return isOwn && (await mirror.ledger.lastRefusal(own)) === null ? holder.holder : null;
+}
+
+interface Claiming {
+  readonly mirror: Mirror;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly access: () => Access;
+  /** As `parkedDaemon` found it before this session began. */
+  readonly parked: string | null;
+}
+
+/**
+ * Claims the mirror for a command, also from the daemon of {@link parkedDaemon}.
+ * @throws MirrorError `LEASE_HELD`
+ */
+export async function claimMirror(
+  command: string,
+  { mirror, clock, log, access, parked }: Claiming,
+  stop: AbortSignal,
+): Promise<Claim> {
+  const replaces = (await parkedDaemon({ mirror, clock, access: access() })) ?? parked;
+  const lease = await mirror.acquireLease(claimantOf(command, clock, replaces));
+  if (replaces !== null) await mirror.ledger.passOtherRefusal(accessId(access()));
+  return claimOf(lease, { mirror, clock, log }, stop);
 }
 
 /**

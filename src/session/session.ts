@@ -9,7 +9,7 @@ import { BUDGET_PATIENCE_MS } from '../service/gate/reservoir.ts';
 import { createHttp } from '../service/http.ts';
 import { sqliteFile } from '../query/open.ts';
 import { isReadable } from '../query/sqlite/readable.ts';
-import { type Claim, claimantOf, claimOf } from './claim.ts';
+import type { Claim } from './claim.ts';
 import { sharedClock, systemClock } from './clock.ts';
 import { type Config, readConfig } from './config/config.ts';
 import { readEnvironment } from './config/environment.ts';
@@ -19,7 +19,7 @@ import { logGateEvent } from './words/gate-events.ts';
 import { createKeys, type Keys } from './key/keys.ts';
 import { keyScope } from './key/records.ts';
 import { type KeyUse, type KeyUseDeps, openKeyUse, othersWarning } from './key/use.ts';
-import { keepViewSettings, parkedDaemon } from './live-daemon.ts';
+import { claimMirror, keepViewSettings, parkedDaemon } from './live-daemon.ts';
 import { createLog, loadPrettify, type Log } from './log.ts';
 import { type InboxNames, openInboxNames } from './words/names.ts';
 import { asHarmlessJson, harmless, type Io, usesColour, wrapped } from './terminal.ts';
@@ -28,7 +28,10 @@ export type { GateEvent, RequestEnd } from '../service/gate/events.ts';
 
 /** The parts that a command needs to call the service and to use the mirror. */
 export interface Session {
+  /** With the budget that the key's other uses leave. */
   readonly config: Config;
+  /** With the budget as configured. */
+  readonly configured: Config;
   readonly clock: Clock;
   readonly log: Log;
   readonly keys: Keys;
@@ -148,14 +151,11 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
     const parts = { config, keys, keyUse: use, mirror, names, clock, log, access, parked, userAgent, defer };
     const client = await openClient(parts, screen, options);
     const claim = async (command: string): Promise<Claim> => {
-      const replaces = (await parkedDaemon({ mirror, clock, access: access() })) ?? parked;
-      const lease = await mirror.acquireLease(claimantOf(command, clock, replaces));
-      if (replaces !== null) await mirror.ledger.passOtherRefusal(accessId(access()));
-      const claimed = claimOf(lease, { mirror, clock, log }, io.signal);
+      const claimed = await claimMirror(command, parts, io.signal);
       defer(() => claimed.release());
       return claimed;
     };
-    return { ...parts, client, claim, attach, close };
+    return { ...parts, configured, client, claim, attach, close };
   } catch (error) {
     await close();
     throw error;
@@ -214,7 +214,7 @@ async function openClient(
     access,
     userAgent,
     defer,
-  }: Omit<Session, 'client' | 'claim' | 'attach' | 'close'>,
+  }: Omit<Session, 'client' | 'claim' | 'attach' | 'close' | 'configured'>,
   screen: Display,
   { unattended = false, waitsForBudget = false, onEnded }: SessionOptions,
 ): Promise<Client> {

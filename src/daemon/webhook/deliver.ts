@@ -50,7 +50,8 @@ async function deliverNext(deps: WebhookDeps, learned: Learned): Promise<number>
   const wait = (before.retryAt?.getTime() ?? 0) - clock.now();
   // A longer wait comes from a clock that was ahead.
   if (wait > 0 && wait <= LONGEST_HINT_MS) return Math.min(wait, MINUTE);
-  // The target's place is in the same database as the changes: a backup brings both back.
+  // The target's place is in the same database as the changes: a backup brings both back. `write` notices one
+  // that comes while changes are on their way.
   const place = { id: before.lastId, epoch: null };
   const changes = await mirror.feed.after(place, {}, learned.size);
   const last = changes.at(-1);
@@ -61,7 +62,8 @@ async function deliverNext(deps: WebhookDeps, learned: Learned): Promise<number>
   if (answer.status === null && signal.aborted) return 0;
   learned.isFailing ??= before.failures > 0;
   const after = await placeAfter(deps, learned, before, { changes, last, answer });
-  await mirror.deliveries.write(target, after, clock.now());
+  const sent = { afterId: before.lastId, last };
+  if (!(await mirror.deliveries.write(target, after, clock.now(), sent))) return 0;
   logOutcome(log, learned, { before, after }, clock.now());
   return after.failures === 0 ? 0 : POLL_MS;
 }

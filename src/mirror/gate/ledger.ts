@@ -52,7 +52,7 @@ export class DatabaseLedger implements Ledger {
   async grant(entry: RequestEntry, limits: SlotLimits, now: number) {
     const grant = await this.#slots.grant(entry, limits, now);
     // A process with another key may have opened the gate. A daemon reads it before it begins a sweep.
-    if (!grant.granted && grant.because === 'key') await shutAgain(this.#database, limits.access);
+    if (!grant.granted && grant.because === 'key') await shutAgain(this.#database, limits.access, now);
     return grant;
   }
 
@@ -228,14 +228,18 @@ async function passOtherRefusal(sql: Sql, access: string): Promise<void> {
   await sql.execute(`${CLEAR_REFUSAL} WHERE refused_key <> $1`, access);
 }
 
-/** Shuts the gate for an access that was refused lately, if it is open or shut for another one. */
-async function shutAgain(sql: Sql, access: string): Promise<void> {
+/**
+ * Shuts the gate for an access that was refused lately, if it is open or shut for another one. From `now` on
+ * (epoch ms): a daemon with another key opens it with its next tick.
+ */
+async function shutAgain(sql: Sql, access: string, now: number): Promise<void> {
   await sql.execute(
-    `INSERT INTO gate_state (id, refused_key, refused_at)
-     SELECT 1, holder, max(acquired_at) FROM leases WHERE holder = $1 GROUP BY holder
+    `INSERT INTO gate_state (id, refused_key, refused_at) VALUES (1, $1, $2)
      ON CONFLICT (id) DO UPDATE SET refused_key = excluded.refused_key, refused_at = excluded.refused_at
-     WHERE gate_state.refused_key IS NULL OR gate_state.refused_key <> excluded.refused_key`,
+     WHERE (gate_state.refused_key IS NULL OR gate_state.refused_key <> excluded.refused_key)
+       AND EXISTS (SELECT 1 FROM leases WHERE holder = $1)`,
     access,
+    iso(now),
   );
 }
 

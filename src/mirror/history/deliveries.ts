@@ -2,6 +2,9 @@ import { createHash } from 'node:crypto';
 import type { Sql } from '../../database/database.ts';
 import { iso, isoOrNull } from '../../database/instants.ts';
 import type { FencedDatabase } from '../lease.ts';
+import { cursorText } from './cursor.ts';
+import { newestCursor, placeAt } from './place.ts';
+import type { ChangeRecord } from './read.ts';
 
 /** How far the webhook has delivered the changes to one target. */
 export interface Delivery {
@@ -15,6 +18,12 @@ export interface Delivery {
   /** How many changes the target refused alone while it accepted another, and the newest of them. */
   readonly setAside: number;
   readonly setAsideId: number | null;
+}
+
+/** Changes that were sent to a target: those after the id `afterId`, up to `last`. */
+export interface Sent {
+  readonly afterId: number;
+  readonly last: Pick<ChangeRecord, 'id' | 'cursor'>;
 }
 
 /**
@@ -95,9 +104,16 @@ export class Deliveries extends DeliveryReader {
     this.#fenced = fenced;
   }
 
-  async write(target: string, delivery: Delivery, now: number): Promise<void> {
+  /**
+   * Writes how far the deliveries to a target are. Nothing is written if the database has lost what was sent:
+   * a server can fail over to a copy without the newest changes while a delivery is on its way.
+   * @param sent what was sent; absent: nothing
+   * @returns false if nothing was written
+   */
+  async write(target: string, delivery: Delivery, now: number, sent?: Sent): Promise<boolean> {
     const { lastId, failures, retryAt, cause, setAside, setAsideId } = delivery;
-    await this.#fenced.write(async (tx) => {
+    return await this.#fenced.write(async (tx) => {
+      if (sent !== undefined && !(await isStillThere(tx, target, sent))) return false;
       await tx.execute(
         `INSERT INTO webhooks (target, last_id, failures, retry_at, cause, updated_at, set_aside,
            set_aside_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
@@ -113,6 +129,14 @@ export class Deliveries extends DeliveryReader {
         setAside,
         setAsideId,
       );
+      return true;
     });
   }
+}
+
+async function isStillThere(tx: Sql, target: string, { afterId, last }: Sent): Promise<boolean> {
+  const [row] = await tx.query<{ last_id: number }>(`SELECT last_id FROM webhooks WHERE target = $1`, target);
+  if (row !== undefined && row.last_id !== afterId) return false;
+  const { id: newest } = await newestCursor(tx);
+  return last.id <= newest && cursorText(await placeAt(tx, last.id)) === last.cursor;
 }

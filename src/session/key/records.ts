@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { BUDGET_WINDOW_MS } from '../../core/budget.ts';
 import { DAY, HOUR } from '../../core/clock.ts';
 import { codeOf } from '../../core/errors.ts';
@@ -105,6 +105,26 @@ export class KeyRecords {
    * @throws an error of the file system
    */
   others(scope: string, now: number): OtherMirror[] {
+    const found = [scope, ...this.#formerScopes(scope)].flatMap((one) => this.#othersIn(one, now));
+    // A mirror that has used both keys has its newest requests, and all before them, in one of its records.
+    const newest = new Map<string, OtherMirror>();
+    for (const other of found) {
+      const file = basename(other.record);
+      if ((newest.get(file)?.last?.id ?? -1) < (other.last?.id ?? 0)) newest.set(file, other);
+    }
+    return [...newest.values()];
+  }
+
+  /** The other keys with which this mirror has reached the same service: they open the same account. */
+  #formerScopes(scope: string): string[] {
+    const [, service] = /^.+(-[^-]+)$/.exec(scope) ?? [];
+    if (service === undefined) return [];
+    return listed(this.#folder).filter(
+      (name) => name !== scope && name.endsWith(service) && existsSync(join(this.#folder, name, this.#file)),
+    );
+  }
+
+  #othersIn(scope: string, now: number): OtherMirror[] {
     const folder = join(this.#folder, scope);
     return listed(folder)
       .filter((file) => file !== this.#file && !file.startsWith(`${this.#file}.`))

@@ -279,7 +279,7 @@ test('a sync with another key does the work of a daemon whose key the service re
   const { first, stop } = await withRefusedKey(program);
   // For some seconds the refusal could be another process's: the daemon gets an order.
   const sync = async (): Promise<number> => (await program.run('sync')).exitCode;
-  await expect.poll(sync, { interval: 2000 }).toBe(0);
+  await expect.poll(sync, { interval: 6000 }).toBe(0);
   await stop(first);
 });
 

@@ -353,3 +353,31 @@ test('status and metrics report undelivered changes and the cause until they are
     'inbox_mirror_webhook_set_aside 0',
   ]);
 });
+
+test('a database that loses changes while they are on their way delivers all that follow', async () => {
+  const mirror = await quickMirror();
+  await mirror.sync();
+  let kept: number | null = null;
+  let lost = 0;
+  const { url, taken } = await receiver(async (_nth, ids) => {
+    // As a server does that fails over to a copy without the newest changes.
+    if (kept !== null && ids.some((id) => id > kept!)) {
+      await mirror.database.execute(`DELETE FROM changes WHERE id > $1`, kept);
+      await mirror.database.execute(`UPDATE sqlite_sequence SET seq = $1 WHERE name = 'changes'`, kept);
+      kept = null;
+      lost = taken.length + 1;
+    }
+    return { status: 204 };
+  });
+  const ids = (from = 0): number[] => taken.slice(from).flatMap(({ changes }) => changes);
+  await mirror.writer.deliveries.write(targetOf(url), BEGUN, 0);
+  deliver(mirror, url);
+  const last = (await changed(mirror, 5)).at(-1)!;
+  await until(mirror, () => ids().includes(last));
+  kept = last;
+  await changed(mirror, 20);
+  await until(mirror, () => kept === null);
+  const later = (await changed(mirror, 5)).filter((id) => id > last);
+  await until(mirror, () => ids().includes(later.at(-1)!));
+  expect(ids(lost)).toEqual(later);
+});

@@ -19,9 +19,14 @@ export interface Taken {
   readonly changes: number[];
 }
 
+type MaybePromise<Result> = Result | Promise<Result>;
+
 /** A receiver that checks each signature and answers with what `answer` returns. */
 export async function receiver(
-  answer: (nth: number, ids: number[]) => { status: number; retryAfter?: string } | 'reset' = () => ({
+  answer: (
+    nth: number,
+    ids: number[],
+  ) => MaybePromise<{ status: number; retryAfter?: string } | 'reset'> = () => ({
     status: 204,
   }),
 ) {
@@ -32,7 +37,7 @@ export async function receiver(
       const body = await text(request);
       const { data } = JSON.parse(body) as { data: { changes: { id: number }[] } };
       const ids = data.changes.map((change) => change.id);
-      const outcome = answer(asked.push(String(request.headers['webhook-id'])), ids);
+      const outcome = await answer(asked.push(String(request.headers['webhook-id'])), ids);
       if (outcome === 'reset') return request.socket.destroy();
       const headers = Object.fromEntries(
         Object.entries(request.headers).map(([name, value]) => [name, String(value)]),

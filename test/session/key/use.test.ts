@@ -42,7 +42,7 @@ async function mirrorWith(
     key = 'fingerprint',
     name,
     path,
-  }: { perDay?: number; key?: string; name?: string; path?: string } = {},
+  }: { perDay?: number; key?: string | (() => string); name?: string; path?: string } = {},
 ): Promise<Used> {
   const database = await temporaryDatabase(path ?? (await freshMirrorFile()));
   const troubles: string[] = [];
@@ -54,7 +54,7 @@ async function mirrorWith(
     clock,
     machineNow: clock.now,
     folder,
-    scope: () => key,
+    scope: () => (typeof key === 'string' ? key : key()),
     onTrouble: (cause) => troubles.push(cause),
   });
   await use.refresh();
@@ -93,6 +93,23 @@ test('mirrors with other keys do not count, and a new key counts at once', async
   await other.send(30);
   expect((await mirrorWith(folder, clock)).use.others()).toEqual([]);
   expect((await mirrorWith(folder, clock, { key: 'other' })).use.others()).toMatchObject([{ sent: 30 }]);
+});
+
+test('after the key is renewed, the requests of another mirror with the old one count once', async () => {
+  const [folder, clock] = [temporaryFolder(), new TestClock()];
+  let key = 'old-service';
+  const keyed = { key: () => key };
+  const [one, other] = [await mirrorWith(folder, clock, keyed), await mirrorWith(folder, clock, keyed)];
+  await one.send(5);
+  await other.send(30);
+  key = 'new-service';
+  await clock.sleep(SECOND);
+  expect(one.use.budget.perDay).toBe(70);
+  await one.send(1);
+  expect(other.use.budget.perDay).toBe(94);
+  await other.send(1);
+  await clock.sleep(SECOND);
+  expect(one.use.budget.perDay).toBe(69);
 });
 
 test('each mirror may keep to a share: the largest REQUESTS_PER_DAY is the limit of the key', async () => {

@@ -289,7 +289,10 @@ describe('sequences that are behind their tables, as after logical replication,'
     const { mirror, url, reset } = await changedMirror();
     const before = await maxima(mirror.database);
     await reset();
+    await onServer('CREATE TABLE notes (id serial); INSERT INTO notes VALUES (1000)', url);
     await temporaryDatabase(url);
+    const [notes] = await mirror.database.query('SELECT last_value FROM notes_id_seq');
+    expect(notes, 'the sequences of other tables stay').toEqual({ last_value: 1 });
     expect((await mirror.sync()).stopped).toBeNull();
     await expectEqualToService(mirror);
     const after = await maxima(mirror.database);

@@ -1,5 +1,6 @@
 import { codeOf, MirrorError } from '../../core/errors.ts';
 import { adapterError } from '../adapter.ts';
+import { TABLE_SENTENCES } from '../catalogue.ts';
 import type { Database, Sql } from '../database.ts';
 
 /** Two processes at once could set a sequence back. */
@@ -12,9 +13,9 @@ interface Behind {
 }
 
 /**
- * Sets each sequence of the schema that is behind its table to the table's highest id. Logical replication
- * copies no sequences, nor does a restore of rows alone. New rows would get ids that are in use, or lower
- * ones than older rows have.
+ * Sets each sequence of the mirror's tables that is behind its table to the table's highest id. Logical
+ * replication copies no sequences, nor does a restore of rows alone. New rows would get ids that are in use,
+ * or lower ones than older rows have.
  * @returns true if a sequence was behind
  */
 export async function setSequences(database: Database, schema: string): Promise<boolean> {
@@ -26,15 +27,20 @@ export async function setSequences(database: Database, schema: string): Promise<
   return true;
 }
 
-/** Sequences that the role may not read are left out: to take ids from them, it needs no such right. */
+/**
+ * Other tables of the schema are another program's. Sequences that the role may not read are left out: to
+ * take ids from them, it needs no such right.
+ */
 async function sequencesBehind(sql: Pick<Sql, 'query'>, schema: string): Promise<Behind[]> {
   const columns = await sql.query<{ table: string; column: string; sequence: string }>(
     `SELECT * FROM (
        SELECT format('%I.%I', table_schema, table_name) AS "table", quote_ident(column_name) AS "column",
-         substring(column_default FROM 'nextval\\(''(.+)''::regclass\\)') AS sequence
+         CASE WHEN table_name = ANY(string_to_array($2, ','))
+           THEN substring(column_default FROM 'nextval\\(''(.+)''::regclass\\)') END AS sequence
        FROM information_schema.columns WHERE table_schema = $1) AS serial
      WHERE has_sequence_privilege(sequence, 'SELECT')`,
     schema,
+    Object.keys(TABLE_SENTENCES).join(','),
   );
   if (columns.length === 0) return [];
   const states = columns.map(

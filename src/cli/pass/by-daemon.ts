@@ -27,14 +27,20 @@ export async function orderPass(
   session: Session,
   { spec, json }: PassRequest,
 ): Promise<number> {
-  const { mirror, clock } = session;
+  const { mirror, clock, parked } = session;
   const { id, joined } = await mirror.orders.place(spec, clock.now());
-  const daemon = await liveDaemon(session);
+  const daemon = await liveDaemon({ mirror, clock });
   if (json) printJson(stdout, JSON.stringify({ order: id, joined }));
   else if (joined)
     printLine(stdout, `${await sameOrder(session, id)}, as order ${id}; \`inbox-mirror status\` shows it.`);
   else if (daemon !== null)
     printLine(stdout, `Order ${id} is with the daemon; \`inbox-mirror status\` shows it.`);
+  if (daemon !== null && daemon.holder === parked)
+    printWarning(
+      stderr,
+      `the service refuses the key of the daemon on ${daemon.host}, so this order will fail. The same command ` +
+        'without --detach does the work itself.',
+    );
   if (daemon === null) {
     const message = `No daemon is running: order ${id} waits for one, or for this command without --detach.`;
     printWarning(stderr, message);

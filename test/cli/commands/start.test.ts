@@ -238,14 +238,18 @@ describe('a second start on the same mirror', () => {
 
   test('with another key takes over from a daemon whose key the service refuses, for as long as it lives', async () => {
     const program = await testProgram({ inboxes: 1 });
-    const { first, stop } = await withRefusedKey(program);
+    const first = startDaemon(program, { INBOX_API_KEY: 'a-deleted-key' });
+    await first.said(/^the API key is refused/);
     const second = startDaemon(program);
     await second.said(/^took over/);
     await first.said(/^the service refused the key of this daemon; it stands by/);
-    await stop(second);
+    second.process.kill('SIGTERM');
+    expect(await second.ended).toBe(0);
     // The first one does not keep the mirror from others again.
     expect((await program.run('sync')).exitCode).toBe(0);
-    await stop(first);
+    expect(program.sandbox.arrivals.filter(({ status }) => status === 401)).toHaveLength(1);
+    first.process.kill('SIGTERM');
+    expect(await first.ended).toBe(0);
   });
 
   test('takes over the port as well when both use the same one', async () => {
@@ -260,27 +264,6 @@ describe('a second start on the same mirror', () => {
     second.process.kill('SIGTERM');
     expect(await second.ended).toBe(0);
   });
-});
-
-/** A daemon whose key the service has refused once. */
-async function withRefusedKey(program: TestProgram) {
-  const first = startDaemon(program, { INBOX_API_KEY: 'a-deleted-key' });
-  await first.said(/^the API key is refused/);
-  const stop = async ({ process, ended }: ReturnType<typeof startDaemon>): Promise<void> => {
-    process.kill('SIGTERM');
-    expect(await ended).toBe(0);
-    expect(program.sandbox.arrivals.filter(({ status }) => status === 401)).toHaveLength(1);
-  };
-  return { first, stop };
-}
-
-test('a sync with another key does the work of a daemon whose key the service refuses', async () => {
-  const program = await testProgram({ inboxes: 1 });
-  const { first, stop } = await withRefusedKey(program);
-  // For some seconds the refusal could be another process's: the daemon gets an order.
-  const sync = async (): Promise<number> => (await program.run('sync')).exitCode;
-  await expect.poll(sync, { interval: 6000 }).toBe(0);
-  await stop(first);
 });
 
 test('a daemon whose lease another process takes over stands by and does not take it back', async () => {

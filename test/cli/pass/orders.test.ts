@@ -220,6 +220,33 @@ test('sync --detach without a daemon places the order and warns that it waits fo
   expect(await rows(database)).toMatchObject([{ state: 'open' }]);
 });
 
+test('beside a daemon whose key the service refuses, --detach warns, and a sync does the work itself', async () => {
+  const { program, database, daemon } = await worldOf();
+  const { writer } = await daemon();
+  const long = iso(Date.now() - 10_000);
+  const park = async (): Promise<void> => {
+    await writer.ledger.refuseKey('another key', 'HTTP 401', Date.now());
+    await database.execute(`UPDATE gate_state SET refused_at = $1`, long);
+    await database.execute(`UPDATE leases SET acquired_at = $1 WHERE name = 'writer'`, long);
+  };
+  await park();
+  expect((await program.run('sync', '--detach')).stderr).toContain(
+    `the service refuses the key of the daemon on ${hostname()}, so this order will fail`,
+  );
+  await park();
+  expect(await program.run('sync', 'tags')).toMatchObject({ exitCode: 0 });
+  expect(program.sandbox.arrivals).not.toEqual([]);
+});
+
+test('a daemon that has just taken the mirror over is spared, whatever key was refused before', async () => {
+  const { program, database, daemon } = await worldOf();
+  const { writer } = await daemon();
+  await writer.ledger.refuseKey('another key', 'HTTP 401', Date.now());
+  await database.execute(`UPDATE gate_state SET refused_at = $1`, iso(Date.now() - 10_000));
+  expect((await program.run('sync', '--detach')).stderr).not.toContain('refuses the key');
+  expect(program.sandbox.arrivals).toEqual([]);
+});
+
 test('resync --dry-run beside a daemon prints a forecast and places no order', async () => {
   const { program, database, daemon } = await worldOf();
   await daemon();

@@ -1,8 +1,7 @@
 import { SECOND } from '../core/clock.ts';
 import { isMirrorError, isPassingFailure } from '../core/errors.ts';
-import { accessId } from '../core/secrets.ts';
 import type { Claim } from '../session/claim.ts';
-import { DAEMON_COMMAND } from '../session/live-daemon.ts';
+import { DAEMON_COMMAND, isRefusedLately } from '../session/live-daemon.ts';
 import type { Session } from '../session/session.ts';
 import type { Io } from '../session/terminal.ts';
 import { serve, type ServeOptions } from './serve.ts';
@@ -69,8 +68,9 @@ async function waitForLease(
     try {
       const claim = await tryToClaim(session, !hasServed && !hasStoodBy);
       if (typeof claim !== 'string') {
-        if (hasStoodBy) log.info('took over the mirror');
-        return { claim, hasStoodBy };
+        const hasTakenOver = hasStoodBy || claim.hasReplaced;
+        if (hasTakenOver) log.info('took over the mirror');
+        return { claim, hasStoodBy: hasTakenOver };
       }
       databaseFails = false;
       onFailure(null);
@@ -90,25 +90,21 @@ async function waitForLease(
 /** Why a stand-by waits: another process holds the lease, or the service refuses the stand-by's key. */
 type Wait = 'held' | 'refused';
 
-/** Claims the lease. @param isFirst this process did not hold it yet, and has not stood by */
+/**
+ * Claims the lease. With a key that was refused lately, a process does so only once, at its start: others
+ * with another key may do the work.
+ * @param isFirst this process did not hold it yet, and has not stood by
+ */
 async function tryToClaim(session: Session, isFirst: boolean): Promise<Claim | Wait> {
-  if (!isFirst && (await orExitStuck(session, () => isRefusedLately(session)))) return 'refused';
+  const { mirror, clock, access } = session;
+  const isRefused = () => isRefusedLately({ mirror, clock, access: access() });
+  if (!isFirst && (await orExitStuck(session, isRefused))) return 'refused';
   try {
     return await orExitStuck(session, () => session.claim(DAEMON_COMMAND));
   } catch (error) {
     if (isMirrorError(error, 'LEASE_HELD')) return 'held';
     throw error;
   }
-}
-
-/**
- * True if the service refused the key of this process less than an hour ago. Others with another key may do
- * the work, which an active daemon with this key would keep from them.
- */
-async function isRefusedLately({ mirror, clock, access }: Session): Promise<boolean> {
-  const refusal = await mirror.ledger.lastRefusal(accessId(access()));
-  const now = clock.now();
-  return refusal !== null && refusal.at.getTime() <= now && now < refusal.until.getTime();
 }
 
 async function say(wait: Wait, { mirror, log }: Session): Promise<void> {

@@ -71,6 +71,8 @@ function readOrNull(read: () => string): string | null {
 export interface Claim {
   readonly mirror: Writer;
   readonly signal: AbortSignal;
+  /** True if it was taken from a daemon that still runs (`parkedDaemon`). */
+  readonly hasReplaced: boolean;
   release(): Promise<void>;
 }
 
@@ -92,7 +94,7 @@ export function claimOf(
   lease: Lease,
   { mirror, clock, log }: { mirror: Pick<Mirror, 'writer'>; clock: Clock; log: Log },
   stop: AbortSignal,
-): Claim {
+): Omit<Claim, 'hasReplaced'> {
   const renewal = keepLease(lease, clock);
   let released = false;
   return {

@@ -50,8 +50,23 @@ export async function parkedDaemon({
   const holder = await mirror.leaseHolder();
   if (holder === null || !isDaemon(holder)) return null;
   const since = Math.max(refusedAt.getTime(), holder.acquiredAt.getTime());
-  const isOwn = clock.now() - since >= OWN_REFUSAL_MS;
-  return isOwn && (await mirror.ledger.lastRefusal(own)) === null ? holder.holder : null;
+  if (clock.now() - since < OWN_REFUSAL_MS) return null;
+  return (await isRefusedLately({ mirror, clock, access })) ? null : holder.holder;
+}
+
+/** True if the service refused the key of this process less than an hour ago. */
+export async function isRefusedLately({
+  mirror,
+  clock,
+  access,
+}: {
+  mirror: Pick<Mirror, 'ledger'>;
+  clock: Clock;
+  access: Access;
+}): Promise<boolean> {
+  const refusal = await mirror.ledger.lastRefusal(accessId(access));
+  const now = clock.now();
+  return refusal !== null && refusal.at.getTime() <= now && now < refusal.until.getTime();
 }
 
 interface Claiming {
@@ -75,7 +90,7 @@ export async function claimMirror(
   const replaces = (await parkedDaemon({ mirror, clock, access: access() })) ?? parked;
   const lease = await mirror.acquireLease(claimantOf(command, clock, replaces));
   if (replaces !== null) await mirror.ledger.passOtherRefusal(accessId(access()));
-  return claimOf(lease, { mirror, clock, log }, stop);
+  return { ...claimOf(lease, { mirror, clock, log }, stop), hasReplaced: replaces !== null };
 }
 
 /**

@@ -38,8 +38,8 @@ export async function orderPass(
   if (daemon !== null && daemon.holder === parked)
     printWarning(
       stderr,
-      `the service refuses the key of the daemon on ${daemon.host}, so this order will fail. The same command ` +
-        'without --detach does the work itself.',
+      `the service refuses the key of the daemon on ${daemon.host}, so this order will fail. ` +
+        'The same command without --detach does the work itself.',
     );
   if (daemon === null) {
     const message = `No daemon is running: order ${id} waits for one, or for this command without --detach.`;

@@ -240,7 +240,8 @@ describe('a second start on the same mirror', () => {
     const program = await testProgram({ inboxes: 1 });
     const first = startDaemon(program, { INBOX_API_KEY: 'a-deleted-key' });
     await first.said(/^the API key is refused/);
-    const second = startDaemon(program);
+    const { address } = await first.said(/^answering/);
+    const second = startDaemon(program, { HTTP_PORT: new URL(String(address)).port });
     await second.said(/^took over/);
     await first.said(/^the service refused the key of this daemon; it stands by/);
     second.process.kill('SIGTERM');

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { expect, onTestFinished, test } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
+import { HOUR } from '../../../src/core/clock.ts';
 import { MirrorError } from '../../../src/core/errors.ts';
 import { LIST_NAMES } from '../../../src/core/lists.ts';
 import { keyFingerprint } from '../../../src/core/secrets.ts';
@@ -229,6 +230,9 @@ test('beside a daemon whose key the service refuses, --detach warns, and a sync 
     await database.execute(`UPDATE gate_state SET refused_at = $1`, long);
     await database.execute(`UPDATE leases SET acquired_at = $1 WHERE name = 'writer'`, long);
   };
+  // The own key was refused two hours ago, and works now.
+  const own = `${keyFingerprint(SECRET)} ${program.env['INBOX_API_URL']}`;
+  await writer.ledger.refuseKey(own, 'HTTP 401', Date.now() - 2 * HOUR);
   await park();
   expect((await program.run('sync', '--detach')).stderr).toContain(
     `the service refuses the key of the daemon on ${hostname()}, so this order will fail`,

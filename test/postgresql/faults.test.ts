@@ -308,6 +308,22 @@ describe('sequences that are behind their tables, as after logical replication,'
     await expectEqualToService(mirror);
   });
 
+  test('are set after a connection is new, also where the rows with the first ids are gone', async () => {
+    const { mirror, url, reset } = await changedMirror();
+    await onServer(`SELECT setval('requests_id_seq', 5000)`, url);
+    await mirror.sync();
+    await mirror.database.execute('DELETE FROM requests WHERE id <= 5000');
+    await reset();
+    await onServer(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+      url,
+    );
+    await expect.poll(async () => (await mirror.sync().catch(() => null))?.stopped).toBeNull();
+    expect(await count(mirror.database, 'requests WHERE id <= 5000')).toBe(0);
+    await expectEqualToService(mirror);
+  });
+
   async function maxima({ query }: Database): Promise<Record<string, number>> {
     const [row] = await query<Record<string, number>>(
       `SELECT ${TABLES.map((table) => `(SELECT max(id) FROM ${table}) AS ${table}`).join(', ')}`,

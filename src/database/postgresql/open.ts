@@ -19,7 +19,7 @@ import { postgresql } from './dialect.ts';
 import { asPostgresError } from './errors.ts';
 import { forMigrations } from './migrating.ts';
 import { refuseTransactionPooling } from './pooler.ts';
-import { isTakenId, sequencesWereBehind, setSequences } from './sequences.ts';
+import { isTakenId, SequenceWatch, sequencesWereBehind } from './sequences.ts';
 
 /** At most 5 connections: a page's transaction, a slot's, and the statements beside them. */
 const CONNECTIONS = 5;
@@ -37,14 +37,14 @@ const ATTEMPTS = 5;
 export async function openPostgres(url: string): Promise<Database> {
   const address = addressOf(url);
   const { schema, name } = address;
-  const pool = poolOf(address, SESSION);
+  const sequences = new SequenceWatch(schema);
+  const pool = poolOf(address, SESSION, () => sequences.connected());
   const connection = await new PrismaPg({ ...pool, max: CONNECTIONS }, quietly(address)).connect();
-  const database = pooled(connection, address);
+  const database = pooled(connection, address, sequences);
   try {
     await refuseOtherEncodings(database);
     await ensureSchema(database, schema);
     await migrate(database, forMigrations(pool, quietly(address)));
-    await setSequences(database, schema);
     return database;
   } catch (error) {
     await connection.dispose();
@@ -65,7 +65,7 @@ export async function openPostgresForReading(url: string): Promise<Database> {
 }
 
 /** The options of a pool whose connections begin with these settings. The first one looks for a pooler. */
-function poolOf(address: PostgresAddress, settings: readonly string[]) {
+function poolOf(address: PostgresAddress, settings: readonly string[], onConnected?: () => void) {
   let checked: Promise<void> | undefined;
   return {
     ...connectionTo(address),
@@ -78,6 +78,7 @@ function poolOf(address: PostgresAddress, settings: readonly string[]) {
       });
       await checked;
       await client.query(sessionOf(address, settings));
+      onConnected?.();
     },
   };
 }
@@ -125,12 +126,18 @@ async function ensureSchema(database: Database, schema: string): Promise<void> {
  * because each begins with the fence and would wait for its row anyway. A transaction with the `alone`
  * option, such as a slot's, does not wait for a page.
  */
-function pooled(connection: SqlDriverAdapter, { schema, name }: PostgresAddress): Database {
+function pooled(
+  connection: SqlDriverAdapter,
+  { schema, name }: PostgresAddress,
+  sequences?: SequenceWatch,
+): Database {
   const withMessage = async <Result>(work: () => Promise<Result>): Promise<Result> => {
     try {
+      await sequences?.check(database);
       return await work();
     } catch (error) {
-      if (isTakenId(error) && (await setSequences(database, schema))) throw sequencesWereBehind(error, name);
+      if (isTakenId(error) && (await sequences?.check(database, true)))
+        throw sequencesWereBehind(error, name);
       throw asRefusal(asPostgresError(error, name), name);
     }
   };

@@ -13,12 +13,51 @@ interface Behind {
 }
 
 /**
+ * Looks at the sequences of an open mirror after each new connection: it can lead to another server than the
+ * one before.
+ */
+export class SequenceWatch {
+  readonly #schema: string;
+  /** The connections that the pool has opened, and those of them after which the sequences were looked at. */
+  #opened = 0;
+  #checked = 0;
+  #isChecking = false;
+
+  constructor(schema: string) {
+    this.#schema = schema;
+  }
+
+  /** The pool has opened a connection. */
+  connected(): void {
+    this.#opened += 1;
+  }
+
+  /**
+   * Sets the sequences that are behind, if a connection is new, or `now`.
+   * @returns true if one was behind
+   */
+  async check(database: Database, now = false): Promise<boolean> {
+    // Its own statements come here too.
+    if (this.#isChecking || (this.#opened === this.#checked && !now)) return false;
+    this.#isChecking = true;
+    const opened = this.#opened;
+    try {
+      const wereBehind = await setSequences(database, this.#schema);
+      this.#checked = opened;
+      return wereBehind;
+    } finally {
+      this.#isChecking = false;
+    }
+  }
+}
+
+/**
  * Sets each sequence of the mirror's tables that is behind its table to the table's highest id. Logical
  * replication copies no sequences, nor does a restore of rows alone. New rows would get ids that are in use,
  * or lower ones than older rows have.
  * @returns true if a sequence was behind
  */
-export async function setSequences(database: Database, schema: string): Promise<boolean> {
+async function setSequences(database: Database, schema: string): Promise<boolean> {
   if ((await sequencesBehind(database, schema)).length === 0) return false;
   await database.transaction(async (tx) => {
     for (const { sequence, highest } of await sequencesBehind(tx, schema))

@@ -12,8 +12,10 @@ import {
   reportOn,
   tampered,
 } from '../support/rows.ts';
-import { syncedMirror } from '../support/settle.ts';
+import { syncedMirror, syncTwice } from '../support/settle.ts';
 import { expectEqualToService, wrongTombstones } from '../support/truth.ts';
+
+const NO_HIT = { status: 200, body: '{"results":[],"pagination":{"next_page":null}}' };
 
 /** A mirror whose service leaves `hidden` rows out of its lists, and still finds them. */
 async function mirrorWith(
@@ -269,7 +271,7 @@ test.each<[string, ScriptedOutcome]>([
   ['are refused with 403', { status: 403, body: '{}' }],
   ['are redirected', { status: 302, headers: { location: '/login' } }],
   ['have another shape', { status: 200, body: '{}' }],
-  ['find nothing', { status: 200, body: '{"results":[]}' }],
+  ['find nothing', NO_HIT],
 ])('users and tags that their lists lack for hours are not deleted if searches %s', async (_, answer) => {
   const hidden = new Set<string>();
   const mirror = await mirrorWith(hidden);
@@ -289,10 +291,28 @@ test.each<[string, ScriptedOutcome]>([
   await expectEqualToService(mirror);
 });
 
+test.each([
+  { gone: 3, end: 'are deleted', deleted: 3, held: 0 },
+  { gone: 4, end: 'wait for a person', deleted: 0, held: 4 },
+])('$gone users and $gone tags that are gone $end if no search works', async (example) => {
+  const mirror = await mirrorWith(new Set());
+  const { sandbox, clock, database } = mirror;
+  const { id, users, tags } = firstInbox(sandbox);
+  for (const user of firstIds(users, example.gone, 2)) sandbox.world.removeUser(id, user);
+  for (const tag of firstIds(tags, example.gone, 2)) sandbox.world.removeTag(id, tag);
+  sandbox.script(({ path }) => (path.includes('/search') ? NO_HIT : undefined));
+  await syncTwice(mirror);
+  const { lists } = await mirror.writer.status(clock.now());
+  for (const list of ['users', 'tags']) {
+    expect(await count(database, `inbox_${list} WHERE deleted_at IS NOT NULL`)).toBe(example.deleted);
+    expect(lists.find((one) => one.list === list)).toMatchObject({ held: example.held });
+  }
+});
+
 test.each<[string, ScriptedOutcome | undefined]>([
   ['finds one of the others', undefined],
   ['fails for the first of the others', { status: 500 }],
-  ['finds nothing for the first of the others', { status: 200, body: '{"results":[]}' }],
+  ['finds nothing for the first of the others', NO_HIT],
 ])('users that are gone are deleted if the search %s', async (_, answer) => {
   const mirror = await mirrorWith(new Set());
   const { sandbox, clock, database } = mirror;

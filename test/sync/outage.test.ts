@@ -112,6 +112,22 @@ describe('an outage in which the service knows no id', () => {
     await expectEqualToService(mirror);
   });
 
+  test('deletes nothing of a later answer if it begins after the second proof, at the only suspect that is left', async () => {
+    const mirror = await synced([30]);
+    const { id, conversations } = firstInbox(mirror.sandbox);
+    // Five suspects are asked for between two proofs, and the sixth one between the second proof and a third.
+    const ids = firstIds(conversations, 6, 10);
+    removeConversations(mirror, id, ids.slice(0, 5));
+    hidden.now = ids.slice(5);
+    let isOut = false;
+    mirror.sandbox.script(({ path }) => {
+      isOut ||= path.endsWith(`/${hidden.now[0]}`);
+      return isOut && SINGLE.test(path) ? NOT_FOUND : undefined;
+    });
+    await mirror.sync();
+    expect([await tombstones(mirror), await suspects(mirror)]).toEqual([5, 1]);
+  });
+
   test('deletes nothing if only the questions for the suspects before were asked between two proofs', async () => {
     const mirror = await synced([40]);
     const { id, conversations } = firstInbox(mirror.sandbox);

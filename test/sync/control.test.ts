@@ -166,6 +166,7 @@ test('one listed row that the service does not return by its id is no obstacle t
 
 const UNREADABLE = {
   '400': { status: 400 },
+  '403': FORBIDDEN,
   '500': { status: 500 },
   'a body that ends early': { status: 200, body: '{"data":{"id":"1"' },
   'a closed connection': 'reset',

@@ -164,7 +164,8 @@ class HttpClient implements Client {
     const { outcome, asError } = await this.#send(request, options, (body) => {
       const { rows, next } = readList(body, SMALLEST_PAGE);
       const { items, rejects } = this.#read(list, rows);
-      const complete = next === null && rejects.length === 0;
+      // An empty page is the last one, whatever it says.
+      const complete = (next === null || rows.length === 0) && rejects.length === 0;
       return { result: { items, complete }, items: rows.length };
     });
     if (outcome.ok) return outcome.result;

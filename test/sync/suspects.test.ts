@@ -148,7 +148,7 @@ describe('a sweep with up to 20 suspects', () => {
     expect(await changesIn(mirror.database)).toEqual([]);
   });
 
-  test('lets a user wait for the next complete sweep if the search has further pages', async () => {
+  test('deletes a user whose search is empty, although it names a further page, with the next complete sweep', async () => {
     let gone = '';
     const mirror = await synced({
       wrapHttp: tampered((page, path) => {

@@ -291,6 +291,48 @@ test.each<[string, ScriptedOutcome]>([
   await expectEqualToService(mirror);
 });
 
+test('tags that their list lacks are not deleted because their search has further pages', async () => {
+  const hidden = new Set<string>();
+  const mirror = await mirrorWith(hidden, { tagsPerInbox: 0, tagSearch: 'partial' });
+  const { sandbox, clock } = mirror;
+  const { world } = sandbox;
+  const { id } = firstInbox(sandbox);
+  const words = ['billing', 'refund', 'sales', 'legal', 'order'];
+  for (const word of words)
+    for (let nth = 0; nth < 11; nth += 1) world.addTag(id, { name: `${word} ${nth}` });
+  const tags = words.map((word) => world.addTag(id, { name: word }).id);
+  await mirror.sync();
+  const other = world.addTag(id, { name: 'other' }).id;
+  await mirror.sync();
+  for (const tag of tags) hidden.add(tag);
+  world.removeTag(id, other);
+  for (let hour = 0; hour < 6; hour += 1) {
+    clock.advance(HOUR);
+    await mirror.sync();
+  }
+  expect(await wrongTombstones(mirror)).toEqual([]);
+  const { lists } = await mirror.writer.status(clock.now());
+  expect(lists.find(({ list, inboxId }) => list === 'tags' && inboxId === id)).toMatchObject({ held: 5 });
+  expect(await count(mirror.database, `inbox_tags WHERE id = '${other}' AND deleted_at IS NOT NULL`)).toBe(1);
+});
+
+test('more than three users without an address, for whom no search can ask, wait for a person', async () => {
+  const hidden = new Set<string>();
+  const mirror = await mirrorWith(hidden, { usersPerInbox: 40 });
+  const { sandbox, clock } = mirror;
+  const { id } = firstInbox(sandbox);
+  const users = Array.from({ length: 4 }, () => sandbox.world.addUser(id, { email: '' }).id);
+  await mirror.sync();
+  for (const user of users) hidden.add(user);
+  for (let hour = 0; hour < 6; hour += 1) {
+    clock.advance(HOUR);
+    await mirror.sync();
+  }
+  expect(await wrongTombstones(mirror)).toEqual([]);
+  const { lists } = await mirror.writer.status(clock.now());
+  expect(lists.find(({ list, inboxId }) => list === 'users' && inboxId === id)).toMatchObject({ held: 4 });
+});
+
 test.each([
   { gone: 3, end: 'are deleted', deleted: 3, held: 0 },
   { gone: 4, end: 'wait for a person', deleted: 0, held: 4 },

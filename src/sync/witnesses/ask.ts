@@ -12,10 +12,13 @@ export type Answer =
       readonly refusal?: string;
       /** The answer could not be used at all: perhaps none can. */
       readonly fault?: MirrorError;
+      /** The search has further rows, which were not read. */
+      readonly isPartial?: boolean;
     };
 
 const GONE: Answer = { kind: 'gone' };
 const OPEN: Answer = { kind: 'open' };
+const PARTIAL: Answer = { kind: 'open', isPartial: true };
 
 /**
  * Asks the service for one suspect: an inbox or a conversation by its id, a user by the e-mail address and a
@@ -48,9 +51,10 @@ async function ask(
   if (list === 'conversations')
     return answerOf(await client.getConversation(inboxId, suspect.id, options), suspect);
   if (!suspect.askBy) return OPEN;
-  const { items } = await client.search({ list, inboxId }, suspect.askBy, options);
+  const { items, complete } = await client.search({ list, inboxId }, suspect.askBy, options);
   const item = items.find(({ id }) => id === suspect.id);
-  return item === undefined ? OPEN : { kind: 'there', item };
+  if (item !== undefined) return { kind: 'there', item };
+  return complete ? OPEN : PARTIAL;
 }
 
 /** Compares the id: the service also accepts thread ids, so it may return another conversation. */

@@ -43,8 +43,10 @@ export interface Questions {
   readonly mayCondemn: (suspect: Suspect) => boolean;
 }
 
-/** `refused`: the answer cannot be used. `unanswered`: there was none. */
-type Heard = Answer['kind'] | 'refused' | 'unanswered';
+/**
+ * `refused`: the answer cannot be used. `unanswered`: there was none. `partial`: the search has further rows.
+ */
+type Heard = Answer['kind'] | 'refused' | 'unanswered' | 'partial';
 
 /** The service's answers for the suspects that it was asked for. */
 export interface Testimony {
@@ -262,8 +264,13 @@ class Hearing {
     this.#tally.changed += changed;
     this.#tally.deleted += tombstoned;
     onEvent({ kind: 'rows', key, rows: { changed, tombstoned } });
-    const isUnanswered = answer.kind === 'open' && isMirrorError(answer.fault, ...UNANSWERED);
-    const heard = isUnanswered ? 'unanswered' : refusal === undefined ? answer.kind : 'refused';
-    this.answers.set(suspect.id, heard);
+    this.answers.set(suspect.id, heardOf(answer));
   }
+}
+
+function heardOf(answer: Answer): Heard {
+  if (answer.kind !== 'open') return answer.kind;
+  if (isMirrorError(answer.fault, ...UNANSWERED)) return 'unanswered';
+  if (answer.refusal !== undefined) return 'refused';
+  return answer.isPartial === true ? 'partial' : 'open';
 }

@@ -106,7 +106,10 @@ async function judge(
   if (provesAbsence(testimony, sweep, { isBatch, left })) {
     if (await isUnproven(deps, sweep, left, options))
       return { ...judged, held: await hold(deps, sweep, left, true) };
-    await condemn(deps, sweep, { suspects: left, accepted: false }, tally);
+    const unclear = byIdentity(sweep) ? [] : unclearIn(testimony, left, isBatch);
+    const clear = left.filter((suspect) => !unclear.includes(suspect));
+    await condemn(deps, sweep, { suspects: clear, accepted: false }, tally);
+    if (unclear.length > 0) return { ...judged, held: await hold(deps, sweep, unclear, true) };
   } else if (isBatch && extent === 'whole') {
     const each = askedEach(testimony, sweep, left);
     return both(judged, await judge(deps, sweep, each, { ...options, singly: true }, tally));
@@ -180,6 +183,17 @@ function provesAbsence(
     return extent !== 'unanswered' && ![...answers.values()].includes('unanswered');
   if (list !== 'conversations' || !isBatch || left.length <= MOST_ASKED_AFTER_SAMPLE) return false;
   return extent === 'whole' && [...answers.values()].every((answer) => answer === 'gone');
+}
+
+/**
+ * Users or tags that a person must decide on: their search has further rows, or they are too many without an
+ * address or a name to search by. Of a batch, all of them if one is so.
+ */
+function unclearIn({ answers }: Testimony, left: readonly Suspect[], isBatch: boolean): readonly Suspect[] {
+  const unasked = left.filter(({ askBy }) => !askBy);
+  const partial = left.filter(({ id }) => answers.get(id) === 'partial');
+  const unclear = unasked.length > MOST_UNPROVEN ? [...unasked, ...partial] : partial;
+  return isBatch && unclear.length > 0 ? left : unclear;
 }
 
 /**

@@ -206,6 +206,24 @@ test('after a pause the gate sends one trial, and releases the others on its goo
   expect(sandbox.arrivals).toHaveLength(7);
 });
 
+test('after a pause the gate sends one trial, also where requests need not wait for the last answer', async () => {
+  const bench = benchOf();
+  const { sandbox } = bench;
+  const { ask, reported } = await bench.start(await freshMirrorFile(), { way: () => [10, 4000] });
+  // After ten answers a process sends before the last answer is in.
+  await Promise.all(Array.from({ length: 10 }, () => ask()));
+  const before = sandbox.arrivals.length;
+  sandbox.script(() => (sandbox.arrivals.length === before + 1 ? TOO_MANY : undefined));
+  const refused = ask();
+  await reported(1);
+
+  await Promise.all([refused, ask(), ask()]);
+
+  const [trial, next, last] = sandbox.arrivals.slice(before + 1);
+  expect(next!.at - trial!.at).toBeGreaterThan(4000);
+  expect(last!.at - next!.at).toBeLessThan(4000);
+});
+
 test('a 429 for the trial keeps all other requests at the gate', async () => {
   const bench = benchOf();
   const { sandbox, clock } = bench;

@@ -57,6 +57,27 @@ test.each([JUMP, -JUMP])('followClock moves stored times by the %i ms of a set c
   expect(after).toEqual(before.map((times) => times.map((at) => (at === null ? null : at + jump))));
 });
 
+test.each([JUMP, -JUMP])(
+  'no request is granted by a time that a process read before another one followed a clock set by %i ms',
+  async (jump) => {
+    const { clock, writer } = await quickMirror({ sandbox: { conversations: [3] } });
+    const { ledger } = writer;
+    const grant = async (now: number, bootAt: number) =>
+      await ledger.grant(
+        { method: 'GET', path: '/inboxes', list: 'inboxes', inboxId: null, reason: 'manual' },
+        { gapMs: 1000, unansweredMs: 5000, cap: 5000, access: 'key', ownIds: [], bootAt },
+        now,
+      );
+    const read = await clock.ledgerTime();
+    await ledger.followClock(read);
+    clock.setWall(jump);
+    const followed = await clock.ledgerTime();
+    await ledger.followClock(followed);
+    expect(await grant(read.now, read.boot.at)).toMatchObject({ granted: false, because: 'clock' });
+    expect(await grant(followed.now, followed.boot.at)).toMatchObject({ granted: true });
+  },
+);
+
 test('an instant that was written by the new clock before the ledger follows it moves no other one', async () => {
   const mirror = await quickMirror({ sandbox: { conversations: [30] } });
   const { clock, database, sandbox, writer } = mirror;

@@ -1,4 +1,4 @@
-import type { Claim } from '../session/claim.ts';
+import type { Claim } from '../session/lease/claim.ts';
 import { logPassEvent } from '../session/words/pass-events.ts';
 import type { Session } from '../session/session.ts';
 import type { Io } from '../session/terminal.ts';

@@ -9,7 +9,7 @@ import { BUDGET_PATIENCE_MS } from '../service/gate/reservoir.ts';
 import { createHttp } from '../service/http.ts';
 import { sqliteFile } from '../query/open.ts';
 import { isReadable } from '../query/sqlite/readable.ts';
-import type { Claim } from './claim.ts';
+import type { Claim } from './lease/claim.ts';
 import { sharedClock, systemClock } from './clock.ts';
 import { type Config, readConfig } from './config/config.ts';
 import { readEnvironment } from './config/environment.ts';
@@ -19,8 +19,9 @@ import { logGateEvent } from './words/gate-events.ts';
 import { createKeys, type Keys } from './key/keys.ts';
 import { keyScope } from './key/records.ts';
 import { type KeyUse, type KeyUseDeps, openKeyUse, othersWarning } from './key/use.ts';
-import { claimMirror, keepViewSettings, parkedDaemon } from './live-daemon.ts';
 import { createLog, loadPrettify, type Log } from './log.ts';
+import { claimMirror, parkedDaemon } from './lease/parked.ts';
+import { keepViewSettings } from './view-settings.ts';
 import { type InboxNames, openInboxNames } from './words/names.ts';
 import { asHarmlessJson, harmless, type Io, usesColour, wrapped } from './terminal.ts';
 
@@ -145,7 +146,7 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
     await keepViewSettings({ mirror, clock, log }, configured);
     const userAgent = `inbox-mirror/${io.version}`;
     const access = (): Access => accessOf(config, keys);
-    // Before this session clears the refusal of another key, which shows such a daemon.
+    // `allowRefusedKey` clears the refusal that shows such a daemon.
     const parked = await parkedDaemon({ mirror, clock, access: access() });
     await allowRefusedKey(io, { mirror, access: accessId(access()), now: clock.now() }, options);
     const parts = { config, keys, keyUse: use, mirror, names, clock, log, access, parked, userAgent, defer };

@@ -8,7 +8,7 @@ import { isLeaseValid, mayBeAlive } from '../mirror/mirror.ts';
 import type { ListStatus, MirrorStatus } from '../mirror/status.ts';
 import type { Config } from '../session/config/config.ts';
 import type { OtherMirror } from '../session/key/records.ts';
-import { isDaemon } from '../session/live-daemon.ts';
+import { isDaemon } from '../session/lease/live-daemon.ts';
 import { restsUntil } from '../sync/planning/due.ts';
 import { type Freshness, freshnessOf, promiseOf } from '../sync/planning/freshness.ts';
 import { recordedCrons, type Stretch, stretchOf } from '../sync/planning/stretch.ts';

@@ -9,7 +9,7 @@ import { acquireLease } from '../../src/mirror/lease.ts';
 import { openWriter } from '../../src/mirror/mirror.ts';
 import { readStatus } from '../../src/mirror/status.ts';
 import { readConfig } from '../../src/session/config/config.ts';
-import { DAEMON_COMMAND } from '../../src/session/live-daemon.ts';
+import { DAEMON_COMMAND } from '../../src/session/lease/live-daemon.ts';
 import { statusAsJson } from '../../src/status/json.ts';
 import { judge, type Observer } from '../../src/status/judge.ts';
 import type { WholeStatus } from '../../src/status/observe.ts';

@@ -8,7 +8,7 @@ import { openWriter } from '../../src/mirror/mirror.ts';
 import { createClient } from '../../src/service/client.ts';
 import { createGate } from '../../src/service/gate/gate.ts';
 import { createHttp } from '../../src/service/http.ts';
-import { claimantOf } from '../../src/session/claim.ts';
+import { claimantOf } from '../../src/session/lease/claim.ts';
 import { systemClock } from '../../src/session/clock.ts';
 import { runPass } from '../../src/sync/pass.ts';
 import { accountCheck } from './account.ts';

@@ -16,7 +16,7 @@ import { createSandbox, type Sandbox, type SandboxOptions } from '../../src/sand
 import { createClient } from '../../src/service/client.ts';
 import { createGate } from '../../src/service/gate/gate.ts';
 import { createHttp } from '../../src/service/http.ts';
-import { keepLease } from '../../src/session/claim.ts';
+import { keepLease } from '../../src/session/lease/claim.ts';
 import { logPassEvent } from '../../src/session/words/pass-events.ts';
 import type { PassEvent } from '../../src/sync/events.ts';
 import { recordedCrons, stretchedCrons } from '../../src/sync/planning/stretch.ts';

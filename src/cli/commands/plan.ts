@@ -20,7 +20,7 @@ async function printOutlook(io: Io, json: boolean): Promise<number> {
   const { openReader } = await import('../../session/reader.ts');
   const { measuredDelay } = await import('../../status/delay.ts');
   const { haltOf, notBefore } = await import('../../status/sending.ts');
-  const { liveDaemon } = await import('../../session/live-daemon.ts');
+  const { liveDaemon } = await import('../../session/lease/live-daemon.ts');
   const { nextWalk } = await import('../../sync/planning/agenda.ts');
   const { loadOf } = await import('../../sync/planning/load/load.ts');
   const { readOutlook } = await import('../../sync/planning/pages/outlook.ts');

@@ -75,7 +75,7 @@ async function watchStatus(io: Io, { all, json }: { all: boolean; json: boolean 
 }
 
 async function readStatus(io: Io): Promise<WholeStatus> {
-  const { thisProcess } = await import('../../session/claim.ts');
+  const { thisProcess } = await import('../../session/lease/claim.ts');
   const { sharedClock, systemClock } = await import('../../session/clock.ts');
   const { openReader } = await import('../../session/reader.ts');
   const { readDetails, readJudgedStatus } = await import('../../status/observe.ts');

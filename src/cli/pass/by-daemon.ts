@@ -3,7 +3,7 @@ import { fromNow } from '../../core/humanize.ts';
 import { endedPassOf, type EndedOrLeft } from '../../library/pass/daemon-or-here.ts';
 import { followOrder } from '../../library/pass/follow.ts';
 import type { PassSpec } from '../../mirror/passes/passes.ts';
-import { liveDaemon } from '../../session/live-daemon.ts';
+import { liveDaemon } from '../../session/lease/live-daemon.ts';
 import type { Session } from '../../session/session.ts';
 import {
   type Io,

@@ -1,7 +1,7 @@
 import { SECOND } from '../../core/clock.ts';
 import { messageOf } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
-import { thisProcess } from '../../session/claim.ts';
+import { thisProcess } from '../../session/lease/claim.ts';
 import type { Session } from '../../session/session.ts';
 import { readDetails, readJudgedStatus } from '../../status/observe.ts';
 import type { Metrics } from './metrics.ts';

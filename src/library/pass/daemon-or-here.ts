@@ -1,7 +1,7 @@
 import { isMirrorError, MirrorError, messageOf } from '../../core/errors.ts';
 import type { Writer } from '../../mirror/mirror.ts';
 import type { PassSpec } from '../../mirror/passes/passes.ts';
-import { liveDaemon } from '../../session/live-daemon.ts';
+import { liveDaemon } from '../../session/lease/live-daemon.ts';
 import type { Session } from '../../session/session.ts';
 import { AccountCheck } from '../../sync/account.ts';
 import type { PassEvent } from '../../sync/events.ts';

@@ -6,7 +6,7 @@ import { thousands, duration } from '../../core/humanize.ts';
 import type { Wait } from '../../mirror/gate/wait.ts';
 import { isOpenPass, isWithdrawn, type Mirror } from '../../mirror/mirror.ts';
 import type { Order } from '../../mirror/passes/orders.ts';
-import { liveDaemon } from '../../session/live-daemon.ts';
+import { liveDaemon } from '../../session/lease/live-daemon.ts';
 import type { ListReport, PassEvent } from '../../sync/events.ts';
 import { Replay } from './replay.ts';
 

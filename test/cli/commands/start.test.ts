@@ -236,7 +236,7 @@ describe('a second start on the same mirror', () => {
     expect(await second.ended).toBe(0);
   });
 
-  test('with another key takes over from a daemon whose key the service refuses, for as long as it lives', async () => {
+  test('with another key takes over from a daemon whose key the service refuses, which then stands by', async () => {
     const program = await testProgram({ inboxes: 1 });
     const first = startDaemon(program, { INBOX_API_KEY: 'a-deleted-key' });
     await first.said(/^the API key is refused/);

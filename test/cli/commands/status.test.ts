@@ -3,7 +3,7 @@ import SqliteDatabase from 'better-sqlite3';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
 import { sparkline } from '../../../src/cli/output/sparkline.ts';
-import { DAEMON_COMMAND } from '../../../src/session/live-daemon.ts';
+import { DAEMON_COMMAND } from '../../../src/session/lease/live-daemon.ts';
 import { mirrorFile, type TestProgram, testProgram } from '../../support/program.ts';
 import { renderOnTerminal } from '../../support/terminal.ts';
 

@@ -1,11 +1,11 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { type Clock, SECOND } from '../core/clock.ts';
-import { codeOf, isMirrorError } from '../core/errors.ts';
-import type { Claimant, Lease, ProcessOrigin } from '../mirror/lease.ts';
-import type { Mirror, Writer } from '../mirror/mirror.ts';
-import { bootId } from './clock.ts';
-import type { Log } from './log.ts';
+import { type Clock, SECOND } from '../../core/clock.ts';
+import { codeOf, isMirrorError } from '../../core/errors.ts';
+import type { Claimant, Lease, ProcessOrigin } from '../../mirror/lease.ts';
+import type { Mirror, Writer } from '../../mirror/mirror.ts';
+import { bootId } from '../clock.ts';
+import type { Log } from '../log.ts';
 
 /** Milliseconds from one renewal of the lease to the next. */
 const HEARTBEAT_MS = 10 * SECOND;

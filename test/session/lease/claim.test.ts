@@ -1,11 +1,11 @@
 import SqliteDatabase from 'better-sqlite3';
 import { expect, test } from 'vitest';
-import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
-import { readLease } from '../../src/mirror/lease.ts';
-import { keepLease, thisProcess } from '../../src/session/claim.ts';
-import { daemonHouse } from '../support/daemon.ts';
-import { changesIn, count, nthInbox } from '../support/rows.ts';
-import { quickMirror } from '../support/template.ts';
+import { DAY, HOUR, MINUTE } from '../../../src/core/clock.ts';
+import { readLease } from '../../../src/mirror/lease.ts';
+import { keepLease, thisProcess } from '../../../src/session/lease/claim.ts';
+import { daemonHouse } from '../../support/daemon.ts';
+import { changesIn, count, nthInbox } from '../../support/rows.ts';
+import { quickMirror } from '../../support/template.ts';
 
 const SMALL = { sandbox: { conversations: [25, 15] }, limits: { pageSize: 20 } };
 

@@ -1,0 +1,76 @@
+import { type Clock, SECOND } from '../../core/clock.ts';
+import { type Access, accessId } from '../../core/secrets.ts';
+import type { Mirror } from '../../mirror/mirror.ts';
+import { type Claim, claimantOf, claimOf } from './claim.ts';
+import { isDaemon } from './live-daemon.ts';
+import type { Log } from '../log.ts';
+
+/**
+ * A refusal that has lasted for this many ms is of the daemon's own key: the daemon clears that of another
+ * process's key at its next tick.
+ */
+const OWN_REFUSAL_MS = 5 * SECOND;
+
+/**
+ * The lease's holder, if it is a daemon that sends nothing because the service refuses its key, and this
+ * process has another key, which was not refused in the last hour. This process may take the mirror over.
+ * Otherwise the daemon would keep the mirror until a person corrects its host.
+ */
+export async function parkedDaemon({
+  mirror,
+  clock,
+  access,
+}: {
+  mirror: Pick<Mirror, 'leaseHolder' | 'ledger'>;
+  clock: Clock;
+  access: Access;
+}): Promise<string | null> {
+  const { refusedKey, refusedAt } = await mirror.ledger.gateState();
+  const own = accessId(access);
+  if (refusedKey === null || refusedKey === own || refusedAt === null) return null;
+  const holder = await mirror.leaseHolder();
+  if (holder === null || !isDaemon(holder)) return null;
+  const since = Math.max(refusedAt.getTime(), holder.acquiredAt.getTime());
+  if (clock.now() - since < OWN_REFUSAL_MS) return null;
+  return (await isRefusedLately({ mirror, clock, access })) ? null : holder.holder;
+}
+
+/** True if the service refused the key of this process less than an hour ago. */
+export async function isRefusedLately({
+  mirror,
+  clock,
+  access,
+}: {
+  mirror: Pick<Mirror, 'ledger'>;
+  clock: Clock;
+  access: Access;
+}): Promise<boolean> {
+  const refusal = await mirror.ledger.lastRefusal(accessId(access));
+  const now = clock.now();
+  return refusal !== null && refusal.at.getTime() <= now && now < refusal.until.getTime();
+}
+
+interface Claiming {
+  readonly mirror: Mirror;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly access: () => Access;
+  /** As `parkedDaemon` found it before this session began. */
+  readonly parked: string | null;
+}
+
+/**
+ * Claims the mirror for a command, also from the daemon of {@link parkedDaemon}.
+ * @throws MirrorError `LEASE_HELD`
+ */
+export async function claimMirror(
+  command: string,
+  { mirror, clock, log, access, parked }: Claiming,
+  stop: AbortSignal,
+): Promise<Claim> {
+  const replaces = (await parkedDaemon({ mirror, clock, access: access() })) ?? parked;
+  const lease = await mirror.acquireLease(claimantOf(command, clock, replaces));
+  // An unattended session has not cleared the refusal, and the daemon may have stored it again.
+  if (replaces !== null) await mirror.ledger.passOtherRefusal(accessId(access()));
+  return { ...claimOf(lease, { mirror, clock, log }, stop), hasReplaced: replaces !== null };
+}

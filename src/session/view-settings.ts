@@ -1,0 +1,31 @@
+import type { Clock } from '../core/clock.ts';
+import type { Mirror } from '../mirror/mirror.ts';
+import type { ViewSettings } from '../mirror/settings/views.ts';
+import { liveDaemon } from './lease/live-daemon.ts';
+import type { Log } from './log.ts';
+
+/**
+ * Writes the settings that the views read. While a daemon runs, its own stay: a command on another host may
+ * have other ones. Logs those that differ.
+ */
+export async function keepViewSettings(
+  {
+    mirror,
+    clock,
+    log,
+  }: { mirror: Pick<Mirror, 'keepViewSettings' | 'leaseHolder'>; clock: Clock; log: Log },
+  settings: ViewSettings,
+): Promise<void> {
+  const daemon = await liveDaemon({ mirror, clock });
+  const others = await mirror.keepViewSettings(settings, clock.now(), daemon === null);
+  if (others.length === 0) return;
+  const place = daemon === null ? 'before' : 'there';
+  const differing = others
+    .map(({ name, stored, given }) => `${name.toUpperCase()}=${given} (${place}: ${stored})`)
+    .join(', ');
+  log.warn(
+    daemon === null
+      ? `the views have new settings: ${differing}. Hosts that share a mirror need the same ones`
+      : `the views keep the settings of the daemon on ${daemon.host}; this command has others: ${differing}`,
+  );
+}

@@ -109,7 +109,7 @@ export function asPostgresError(thrown: unknown, name: string): unknown {
   if (thrown instanceof MirrorError || !(thrown instanceof Error)) return thrown;
   const error = adapterError(thrown) ?? thrown;
   const cause = (error.cause ?? {}) as AdapterCause;
-  const code = cause.originalCode ?? codeOf(error) ?? '';
+  const code = codeIn(thrown);
   const text = `${code} ${cause.kind ?? ''} ${cause.originalMessage ?? error.message}`.trim();
   const known = CAUSES.find(([pattern]) => pattern.test(text));
   if (known === undefined) return thrown;
@@ -123,4 +123,10 @@ export function asPostgresError(thrown: unknown, name: string): unknown {
     isDamage: DAMAGE.test(text),
     cause: thrown,
   });
+}
+
+/** The SQLSTATE, or the code of the system or the driver; empty if there is none. */
+export function codeIn(thrown: Error): string {
+  const error = adapterError(thrown) ?? thrown;
+  return (error.cause as AdapterCause | undefined)?.originalCode ?? codeOf(error) ?? '';
 }

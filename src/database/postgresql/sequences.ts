@@ -1,9 +1,9 @@
-import { codeOf, MirrorError } from '../../core/errors.ts';
-import { adapterError } from '../adapter.ts';
+import { MirrorError } from '../../core/errors.ts';
 import { TABLE_SENTENCES } from '../catalogue.ts';
 import type { Database, Sql } from '../database.ts';
+import { codeIn } from './errors.ts';
 
-/** Two processes at once could set a sequence back. */
+/** The lock that one process at a time takes: two at once could set a sequence back. */
 const ALONE = 'sequences';
 
 interface Behind {
@@ -95,10 +95,7 @@ async function sequencesBehind(sql: Pick<Sql, 'query'>, schema: string): Promise
 
 /** True if a row was refused because another one has its id. */
 export function isTakenId(thrown: unknown): boolean {
-  if (!(thrown instanceof Error)) return false;
-  const error = adapterError(thrown) ?? thrown;
-  const cause = (error.cause ?? {}) as { readonly originalCode?: string };
-  return (cause.originalCode ?? codeOf(error)) === '23505';
+  return thrown instanceof Error && codeIn(thrown) === '23505';
 }
 
 export function sequencesWereBehind(thrown: unknown, name: string): MirrorError {

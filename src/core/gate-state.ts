@@ -37,20 +37,20 @@ const STRIKE_MEMORY_MS = HOUR;
 const STRIKE_STEPS = 3;
 
 /**
- * One strike is forgotten after this many answers since the end of the last pause: another client that
- * collides with a request now and then is no storm of 429s.
+ * One strike is forgotten after this many served requests since the end of the last pause. If another client
+ * collides with a request now and then, each 429 pauses the gate for seconds only.
  */
-const ANSWERS_PER_STRIKE = 10;
+const SERVED_PER_STRIKE = 10;
 
 /**
  * The number of a 429 that arrives at `now` (epoch ms).
- * @param answers requests that were served since the end of the last pause
+ * @param served requests that were served since the end of the last pause
  */
-export function nextStrike({ strikes, endedAt }: GateState, now: number, answers: number): number {
+export function nextStrike({ strikes, endedAt }: GateState, now: number, served: number): number {
   const quiet = endedAt === null ? 0 : Math.max(0, now - endedAt.getTime()) / STRIKE_MEMORY_MS;
   if (quiet >= 1) return 1;
   const kept = quiet < 1 / STRIKE_STEPS ? strikes : Math.ceil((1 - quiet) * STRIKE_STEPS);
-  const left = Math.max(0, strikes - Math.floor(answers / ANSWERS_PER_STRIKE));
+  const left = Math.max(0, strikes - Math.floor(served / SERVED_PER_STRIKE));
   return Math.min(kept, left, MOST_STRIKES - 1) + 1;
 }
 

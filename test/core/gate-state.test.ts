@@ -16,7 +16,7 @@ test.each([
   expect(nextStrike(AFTER_THREE, minutes * MINUTE, 0)).toBe(strike);
 });
 
-test('strikes count up to the longest pause, so that those of a whole night fade as soon', () => {
+test('after the strike of the longest pause, the next 429 is that strike again', () => {
   expect(nextStrike({ ...AFTER_THREE, strikes: 5 }, MINUTE, 0)).toBe(5);
 });
 
@@ -27,8 +27,8 @@ test.each([
   [30, 1],
   [100, 1],
 ])(
-  'strikes fade: after the pause of a third one and %i good answers, a 429 is strike %i',
-  (answers, strike) => {
-    expect(nextStrike(AFTER_THREE, MINUTE, answers)).toBe(strike);
+  'strikes fade: after the pause of a third one and %i served requests, a 429 is strike %i',
+  (served, strike) => {
+    expect(nextStrike(AFTER_THREE, MINUTE, served)).toBe(strike);
   },
 );

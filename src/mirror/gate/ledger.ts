@@ -100,9 +100,9 @@ export class DatabaseLedger implements Ledger {
       if (sent !== undefined && before.pausedAt !== null && sent.sent_at <= before.pausedAt) return null;
       const since = sent === undefined ? null : await refusedAloneSince(tx, sent, now);
       const alone = since !== null;
-      // A full day is no collision: it ends with time only.
-      const answers = dayLimit === null ? await countServed(tx, before.endedAt) : 0;
-      const strike = nextStrike(before, now, answers);
+      // Only time ends a limit of the day, however many requests were served.
+      const served = dayLimit === null ? await countServed(tx, before.endedAt) : 0;
+      const strike = nextStrike(before, now, served);
       const strikes = alone ? Math.min(strike, MOST_STRIKES_ALONE) : strike;
       await tx.execute(
         `UPDATE gate_state SET strikes = $1, paused_at = $2, paused_until = $3, cause = $4, slowdown = $5`,
@@ -229,8 +229,8 @@ async function passOtherRefusal(sql: Sql, access: string): Promise<void> {
 }
 
 /**
- * Shuts the gate for an access that was refused lately, if it is open or shut for another one. From `now` on
- * (epoch ms): a daemon with another key opens it with its next tick.
+ * Shuts the gate at `now` (epoch ms) for an access that was refused lately, if it is open or shut for another
+ * one. A daemon with another key opens it again at its next tick.
  */
 async function shutAgain(sql: Sql, access: string, now: number): Promise<void> {
   await sql.execute(

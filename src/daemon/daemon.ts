@@ -135,7 +135,7 @@ export class Daemon {
     await Promise.all([this.#sweeps.stop(() => true, why), this.#orders.stop(why)]);
   }
 
-  /** Says nothing about the work that has not stopped in time: it finds the session closed. */
+  /** Ignores later errors: work that has not stopped in time fails when the session closes. */
   abandon(): void {
     this.#isAbandoned = true;
   }

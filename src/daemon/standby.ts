@@ -64,19 +64,19 @@ async function waitForLease(
 ): Promise<{ claim: Claim; hasStoodBy: boolean } | null> {
   const { clock, log } = session;
   let databaseFails = false;
-  let said: Wait | null = null;
+  let logged: Wait | null = null;
   for (let hasStoodBy = false; !signal.aborted; hasStoodBy = true) {
     try {
-      const claim = await tryToClaim(session, !hasServed && !hasStoodBy);
-      if (typeof claim !== 'string') {
-        const hasTakenOver = hasStoodBy || claim.hasReplaced;
+      const claimed = await tryToClaim(session, !hasServed && !hasStoodBy);
+      if (typeof claimed !== 'string') {
+        const hasTakenOver = hasStoodBy || claimed.hasReplaced;
         if (hasTakenOver) log.info('took over the mirror');
-        return { claim, hasStoodBy: hasTakenOver };
+        return { claim: claimed, hasStoodBy: hasTakenOver };
       }
       databaseFails = false;
       onFailure(null);
-      if (claim !== said) await orExitStuck(session, () => say(claim, session));
-      said = claim;
+      if (claimed !== logged) await orExitStuck(session, () => logWait(claimed, session));
+      logged = claimed;
     } catch (error) {
       if (!isPassingFailure(error)) throw error;
       onFailure(error.message);
@@ -92,9 +92,8 @@ async function waitForLease(
 type Wait = 'held' | 'refused';
 
 /**
- * Claims the lease. With a key that was refused lately, a process does so only once, at its start: others
- * with another key may do the work.
- * @param isFirst this process did not hold it yet, and has not stood by
+ * Claims the lease, unless the key of this process was refused lately.
+ * @param isFirst this process has neither held the lease nor stood by: it claims the lease with any key
  */
 async function tryToClaim(session: Session, isFirst: boolean): Promise<Claim | Wait> {
   const { mirror, clock, access } = session;
@@ -108,7 +107,7 @@ async function tryToClaim(session: Session, isFirst: boolean): Promise<Claim | W
   }
 }
 
-async function say(wait: Wait, { mirror, log }: Session): Promise<void> {
+async function logWait(wait: Wait, { mirror, log }: Session): Promise<void> {
   if (wait === 'refused') {
     log.warn(
       'the service refused the key of this daemon; it stands by until the key changes, a person runs ' +

@@ -20,7 +20,7 @@ const LONGEST_STOP_MS = 9 * SECOND;
 /**
  * Waits until the work under way has ended, for as long as a stop allows. The caller releases the lease only
  * afterwards: without it the pages under way could not be applied.
- * @returns false if the work is left alone, because it has not ended in time
+ * @returns false if the work has not ended in time
  */
 export async function finishWork(
   clock: Clock,

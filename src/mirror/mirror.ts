@@ -136,7 +136,11 @@ export interface Mirror {
   acquireLease(claimant: Claimant): Promise<Lease>;
   /** The same mirror with the verbs that need the lease. */
   writer(lease: Lease): Writer;
-  /** Writes the settings and the days that the views read, unless they are up to date. */
+  /**
+   * Writes the settings and the days that the views read, unless they are up to date.
+   * @param mayReplace false: nothing is written; default true
+   * @returns the settings whose stored value was another one
+   */
   keepViewSettings(
     settings: ViewSettings,
     now: number,

@@ -20,7 +20,7 @@ export const RESYNC_STUCK_MS = 20 * HOUR;
 /** The lists that a sync has read before this many ms are due again. */
 const OUTDATED_MS = 12 * HOUR;
 
-/** If other passes have read all lists of a sync since, those that they read before this many ms are due. */
+/** If a resumed sync has nothing left to read, the lists that were read before this many ms are due again. */
 const NOTHING_LEFT_MS = 10 * MINUTE;
 
 /** A sync waits at most this many ms for the ledger to show that each list that is left fails alone. */

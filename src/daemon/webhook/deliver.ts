@@ -50,8 +50,8 @@ async function deliverNext(deps: WebhookDeps, learned: Learned): Promise<number>
   const wait = (before.retryAt?.getTime() ?? 0) - clock.now();
   // A longer wait comes from a clock that was ahead.
   if (wait > 0 && wait <= LONGEST_HINT_MS) return Math.min(wait, MINUTE);
-  // The target's place is in the same database as the changes: a backup brings both back. `write` notices one
-  // that comes while changes are on their way.
+  // The target's place is in the same database as the changes: a backup brings both back. `write` notices
+  // a restore or a fail-over that happens while changes are on their way.
   const place = { id: before.lastId, epoch: null };
   const changes = await mirror.feed.after(place, {}, learned.size);
   const last = changes.at(-1);

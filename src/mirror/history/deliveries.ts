@@ -105,8 +105,8 @@ export class Deliveries extends DeliveryReader {
   }
 
   /**
-   * Writes how far the deliveries to a target are. Nothing is written if the database has lost what was sent:
-   * a server can fail over to a copy without the newest changes while a delivery is on its way.
+   * Writes how far the changes are delivered to a target. Nothing is written if the database has lost those
+   * that were sent: a server can fail over to a copy without the newest changes while they are on their way.
    * @param sent what was sent; absent: nothing
    * @returns false if nothing was written
    */
@@ -136,6 +136,7 @@ export class Deliveries extends DeliveryReader {
 
 async function isStillThere(tx: Sql, target: string, { afterId, last }: Sent): Promise<boolean> {
   const [row] = await tx.query<{ last_id: number }>(`SELECT last_id FROM webhooks WHERE target = $1`, target);
+  // The changes may have been read from another copy than the place was: some before them were not sent.
   if (row !== undefined && row.last_id !== afterId) return false;
   const { id: newest } = await newestCursor(tx);
   return last.id <= newest && cursorText(await placeAt(tx, last.id)) === last.cursor;

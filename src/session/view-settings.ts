@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import type { Mirror } from '../mirror/mirror.ts';
-import type { ViewSettings } from '../mirror/settings/views.ts';
+import type { OtherSetting, ViewSettings } from '../mirror/settings/views.ts';
 import { liveDaemon } from './lease/live-daemon.ts';
 import type { Log } from './log.ts';
 
@@ -20,12 +20,17 @@ export async function keepViewSettings(
   const others = await mirror.keepViewSettings(settings, clock.now(), daemon === null);
   if (others.length === 0) return;
   const place = daemon === null ? 'before' : 'there';
-  const differing = others
-    .map(({ name, stored, given }) => `${name.toUpperCase()}=${given} (${place}: ${stored})`)
-    .join(', ');
+  const differing = others.map((setting) => inWords(setting, place)).join(', ');
   log.warn(
     daemon === null
       ? `the views have new settings: ${differing}. Hosts that share a mirror need the same ones`
       : `the views keep the settings of the daemon on ${daemon.host}; this command has others: ${differing}`,
   );
+}
+
+/** The variable, and its values unless they are stored in another form than a person writes. */
+function inWords({ name, stored, given }: OtherSetting, place: string): string {
+  const variable = name.toUpperCase();
+  const isWritten = ![stored, given].some((value) => /^(\[|\{|null$)/.test(value));
+  return isWritten ? `${variable}=${given} (${place}: ${stored})` : variable;
 }

@@ -113,17 +113,17 @@ export function isUnfinished(
  * True for a pass that has ended and that an earlier run began so long ago that the lists of that run are due
  * again, if the budget is enough for all lists. A sync whose lists cost more than a whole day's budget is
  * outdated in any case.
- * @param hasRead false: this run has read no page
+ * @param hasNothingLeft other passes had read every list before this run
  */
 export async function isOutdated(
   { mirror, clock, budget }: PassDeps,
   spec: PassSpec,
   pass: Pass,
-  { past, hasRead }: { readonly past: PastSweeps; readonly hasRead: boolean },
+  { past, hasNothingLeft }: { readonly past: PastSweeps; readonly hasNothingLeft: boolean },
 ): Promise<boolean> {
   const now = clock.now();
   const isSync = spec.kind === 'sync';
-  const syncMs = hasRead ? OUTDATED_MS : NOTHING_LEFT_MS;
+  const syncMs = hasNothingLeft ? NOTHING_LEFT_MS : OUTDATED_MS;
   const oldMs = isSync ? syncMs : RESYNC_STUCK_MS;
   if (!isReplaceable(spec) || !pass.resumed || budget === undefined) return false;
   if (now - pass.startedAt.getTime() < oldMs) return false;

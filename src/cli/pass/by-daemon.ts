@@ -33,12 +33,12 @@ export async function orderPass(
   if (json) printJson(stdout, JSON.stringify({ order: id, joined }));
   else if (joined)
     printLine(stdout, `${await sameOrder(session, id)}, as order ${id}; \`inbox-mirror status\` shows it.`);
-  else if (daemon !== null)
+  else if (daemon !== null && daemon.holder !== parked)
     printLine(stdout, `Order ${id} is with the daemon; \`inbox-mirror status\` shows it.`);
   if (daemon !== null && daemon.holder === parked)
     printWarning(
       stderr,
-      `the service refuses the key of the daemon on ${daemon.host}, so this order will fail. ` +
+      `The service refuses the key of the daemon on ${daemon.host}, so order ${id} will fail. ` +
         'The same command without --detach does the work itself.',
     );
   if (daemon === null) {

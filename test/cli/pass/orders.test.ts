@@ -224,18 +224,18 @@ test('sync --detach without a daemon places the order and warns that it waits fo
 test('beside a daemon whose key the service refuses, --detach warns, and a sync does the work itself', async () => {
   const { program, database, daemon } = await worldOf();
   const { writer } = await daemon();
-  const long = iso(Date.now() - 10_000);
+  const earlier = iso(Date.now() - 10_000);
   const park = async (): Promise<void> => {
     await writer.ledger.refuseKey('another key', 'HTTP 401', Date.now());
-    await database.execute(`UPDATE gate_state SET refused_at = $1`, long);
-    await database.execute(`UPDATE leases SET acquired_at = $1 WHERE name = 'writer'`, long);
+    await database.execute(`UPDATE gate_state SET refused_at = $1`, earlier);
+    await database.execute(`UPDATE leases SET acquired_at = $1 WHERE name = 'writer'`, earlier);
   };
   // The own key was refused two hours ago, and works now.
   const own = `${keyFingerprint(SECRET)} ${program.env['INBOX_API_URL']}`;
   await writer.ledger.refuseKey(own, 'HTTP 401', Date.now() - 2 * HOUR);
   await park();
   expect((await program.run('sync', '--detach')).stderr).toContain(
-    `the service refuses the key of the daemon on ${hostname()}, so this order will fail`,
+    `The service refuses the key of the daemon on ${hostname()}, so order 1 will fail`,
   );
   await park();
   expect(await program.run('sync', 'tags')).toMatchObject({ exitCode: 0 });

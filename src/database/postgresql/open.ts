@@ -11,7 +11,7 @@ import {
 } from '../adapter.ts';
 import type { Database } from '../database.ts';
 import type { PrismaClient } from '../generated/sqlite/client.ts';
-import { MirrorError } from '../../core/errors.ts';
+import { isMirrorError, MirrorError } from '../../core/errors.ts';
 import { migrate } from '../migrations/migrate.ts';
 import { addressOf, connectionTo, type PostgresAddress, sessionOf } from './address.ts';
 import { PooledClient } from './client.ts';
@@ -38,8 +38,9 @@ export async function openPostgres(url: string): Promise<Database> {
   const address = addressOf(url);
   const { schema, name } = address;
   const sequences = new SequenceWatch(schema);
-  const pool = poolOf(address, SESSION, () => sequences.connected());
-  const connection = await new PrismaPg({ ...pool, max: CONNECTIONS }, quietly(address)).connect();
+  const pool = poolOf(address, SESSION);
+  const events = quietly(address, () => sequences.connectionLost());
+  const connection = await new PrismaPg({ ...pool, max: CONNECTIONS }, events).connect();
   const database = pooled(connection, address, sequences);
   try {
     await refuseOtherEncodings(database);
@@ -65,7 +66,7 @@ export async function openPostgresForReading(url: string): Promise<Database> {
 }
 
 /** The options of a pool whose connections begin with these settings. The first one looks for a pooler. */
-function poolOf(address: PostgresAddress, settings: readonly string[], onConnected?: () => void) {
+function poolOf(address: PostgresAddress, settings: readonly string[]) {
   let checked: Promise<void> | undefined;
   return {
     ...connectionTo(address),
@@ -78,7 +79,6 @@ function poolOf(address: PostgresAddress, settings: readonly string[], onConnect
       });
       await checked;
       await client.query(sessionOf(address, settings));
-      onConnected?.();
     },
   };
 }
@@ -87,9 +87,8 @@ function poolOf(address: PostgresAddress, settings: readonly string[], onConnect
  * The adapter's options. The pool drops an idle connection that breaks; the next statement opens a new one or
  * reports why it cannot.
  */
-function quietly({ schema }: PostgresAddress) {
-  const ignore = (): void => undefined;
-  return { schema, onPoolError: ignore, onConnectionError: ignore };
+function quietly({ schema }: PostgresAddress, onLost = (): void => undefined) {
+  return { schema, onPoolError: onLost, onConnectionError: onLost };
 }
 
 /**
@@ -138,7 +137,9 @@ function pooled(
     } catch (error) {
       if (isTakenId(error) && (await sequences?.check(database, true)))
         throw sequencesWereBehind(error, name);
-      throw asRefusal(asPostgresError(error, name), name);
+      const known = asPostgresError(error, name);
+      if (isMirrorError(known, 'DATABASE')) sequences?.connectionLost();
+      throw asRefusal(known, name);
     }
   };
   const inTurn = serialQueue();

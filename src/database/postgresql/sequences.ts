@@ -13,37 +13,37 @@ interface Behind {
 }
 
 /**
- * Looks at the sequences of an open mirror after each new connection: it can lead to another server than the
- * one before.
+ * Looks at the sequences of a mirror when it is opened, and again after a connection was lost: the next one
+ * can lead to another server.
  */
 export class SequenceWatch {
   readonly #schema: string;
-  /** The connections that the pool has opened, and those of them after which the sequences were looked at. */
-  #opened = 0;
-  #checked = 0;
+  /** How often a connection was lost, and after how many of these the sequences were looked at. */
+  #lost = 0;
+  #checked = -1;
   #isChecking = false;
 
   constructor(schema: string) {
     this.#schema = schema;
   }
 
-  /** The pool has opened a connection. */
-  connected(): void {
-    this.#opened += 1;
+  /** A connection was lost, or may be. */
+  connectionLost(): void {
+    this.#lost += 1;
   }
 
   /**
-   * Sets the sequences that are behind, if a connection is new, or `now`.
+   * Sets the sequences that are behind, if they are to be looked at, or `now`.
    * @returns true if one was behind
    */
   async check(database: Database, now = false): Promise<boolean> {
     // Its own statements come here too.
-    if (this.#isChecking || (this.#opened === this.#checked && !now)) return false;
+    if (this.#isChecking || (this.#lost === this.#checked && !now)) return false;
     this.#isChecking = true;
-    const opened = this.#opened;
+    const lost = this.#lost;
     try {
       const wereBehind = await setSequences(database, this.#schema);
-      this.#checked = opened;
+      this.#checked = lost;
       return wereBehind;
     } finally {
       this.#isChecking = false;
@@ -72,12 +72,15 @@ async function setSequences(database: Database, schema: string): Promise<boolean
  */
 async function sequencesBehind(sql: Pick<Sql, 'query'>, schema: string): Promise<Behind[]> {
   const columns = await sql.query<{ table: string; column: string; sequence: string }>(
-    `SELECT * FROM (
-       SELECT format('%I.%I', table_schema, table_name) AS "table", quote_ident(column_name) AS "column",
-         CASE WHEN table_name = ANY(string_to_array($2, ','))
-           THEN substring(column_default FROM 'nextval\\(''(.+)''::regclass\\)') END AS sequence
-       FROM information_schema.columns WHERE table_schema = $1) AS serial
-     WHERE has_sequence_privilege(sequence, 'SELECT')`,
+    `WITH serial AS MATERIALIZED (
+       SELECT format('%I.%I', nspname, relname) AS "table", quote_ident(attname) AS "column",
+         substring(pg_get_expr(adbin, adrelid) FROM 'nextval\\(''(.+)''::regclass\\)') AS sequence
+       FROM pg_attrdef
+       JOIN pg_class ON pg_class.oid = adrelid
+       JOIN pg_namespace ON pg_namespace.oid = relnamespace
+       JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum
+       WHERE nspname = $1 AND relname = ANY(string_to_array($2, ',')))
+     SELECT * FROM serial WHERE has_sequence_privilege(sequence, 'SELECT')`,
     schema,
     Object.keys(TABLE_SENTENCES).join(','),
   );

@@ -49,9 +49,10 @@ test('another client that collides with 1 request in 40 costs less than half of 
   let refused = 0;
   sandbox.script(() => (sandbox.arrivals.length % 40 === 0 ? ((refused += 1), TOO_MANY) : OK));
   const process = await bench.start(await freshMirrorFile());
-  await insist(bench, process, HOUR);
-  expect(refused).toBeGreaterThan(40);
-  expect(sandbox.arrivals.length).toBeGreaterThan(HOUR / SECOND / 2);
+  const span = 10 * MINUTE;
+  await insist(bench, process, span);
+  expect(refused).toBeGreaterThan(6);
+  expect(sandbox.arrivals.length).toBeGreaterThan(span / SECOND / 2);
 });
 
 test.each([

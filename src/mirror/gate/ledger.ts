@@ -101,7 +101,7 @@ export class DatabaseLedger implements Ledger {
       const since = sent === undefined ? null : await refusedAloneSince(tx, sent, now);
       const alone = since !== null;
       // Only time ends a limit of the day, however many requests were served.
-      const served = dayLimit === null ? await countServed(tx, before.endedAt) : 0;
+      const served = dayLimit === null ? await countServed(tx, before.endedAt, now) : 0;
       const strike = nextStrike(before, now, served);
       const strikes = alone ? Math.min(strike, MOST_STRIKES_ALONE) : strike;
       await tx.execute(

@@ -55,6 +55,17 @@ test('another client that collides with 1 request in 40 costs less than half of 
   expect(sandbox.arrivals.length).toBeGreaterThan(span / SECOND / 2);
 });
 
+test('another client that collides with 1 request in 20 draws at most 20 429s in an hour', async () => {
+  const bench = benchOf();
+  const { sandbox } = bench;
+  let refused = 0;
+  sandbox.script(() => (sandbox.arrivals.length % 20 === 0 ? ((refused += 1), TOO_MANY) : OK));
+  const process = await bench.start(await freshMirrorFile());
+  await insist(bench, process, HOUR);
+  expect(refused).toBeGreaterThanOrEqual(10);
+  expect(refused).toBeLessThanOrEqual(20);
+});
+
 test.each([
   ['a 429', 1, TOO_MANY],
   ['a 429 for the limit of the day', 2, FULL_DAY],

@@ -130,12 +130,18 @@ function pooled(
   { schema, name }: PostgresAddress,
   sequences?: SequenceWatch,
 ): Database {
+  const statements = statementsOn(connection, postgresql);
+  const transaction: Database['transaction'] = async (work, alone) => {
+    const first = alone === undefined ? null : postgresql.lock(alone);
+    return await retryOnConflict(() => inPooledTransaction(connection, postgresql, work, first));
+  };
+  const unchecked = { query: statements.query, transaction };
   const withMessage = async <Result>(work: () => Promise<Result>): Promise<Result> => {
     try {
-      await sequences?.check(database);
+      await sequences?.check(unchecked);
       return await work();
     } catch (error) {
-      if (isTakenId(error) && (await sequences?.check(database, true)))
+      if (isTakenId(error) && (await sequences?.check(unchecked, true)))
         throw sequencesWereBehind(error, name);
       const known = asPostgresError(error, name);
       if (isMirrorError(known, 'DATABASE')) sequences?.connectionLost();
@@ -143,7 +149,6 @@ function pooled(
     }
   };
   const inTurn = serialQueue();
-  const statements = statementsOn(connection, postgresql);
   let closed: Promise<void> | undefined;
   let client: Promise<PrismaClient> | undefined;
   const loadClient = async (): Promise<PrismaClient> => {
@@ -151,15 +156,13 @@ function pooled(
     // The models are those of SQLite's client, which declares the types.
     return new generated.PrismaClient({ adapter: factoryOf(connection) }) as unknown as PrismaClient;
   };
-  const database: Database = {
+  return {
     dialect: postgresql,
     name,
     query: (sql, ...parameters) => withMessage(() => statements.query(sql, ...parameters)),
     execute: (sql, ...parameters) => withMessage(() => statements.execute(sql, ...parameters)),
     transaction: (work, alone) => {
-      const first = alone === undefined ? null : postgresql.lock(alone);
-      const run = (): ReturnType<typeof work> =>
-        retryOnConflict(() => inPooledTransaction(connection, postgresql, work, first));
+      const run = (): ReturnType<typeof work> => transaction(work, alone);
       return withMessage(() => (alone === undefined ? inTurn(run) : run()));
     },
     typed: (work) => withMessage(async () => await work(await (client ??= loadClient()))),
@@ -181,7 +184,6 @@ function pooled(
     asError: (error) => asPostgresError(error, name),
     close: () => (closed ??= endPool(connection)),
   };
-  return database;
 }
 
 /** The adapter's connection with its pool. Neither's types have what this needs. */

@@ -21,7 +21,7 @@ export class SequenceWatch {
   /** How often a connection was lost, and after how many of these the sequences were looked at. */
   #lost = 0;
   #checked = -1;
-  #isChecking = false;
+  #running: Promise<boolean> | null = null;
 
   constructor(schema: string) {
     this.#schema = schema;
@@ -33,23 +33,29 @@ export class SequenceWatch {
   }
 
   /**
-   * Sets the sequences that are behind, if they are to be looked at, or `now`.
+   * Sets the sequences that are behind, if they are to be looked at, or `now`. Waits if that is under way.
+   * @param database its statements do not come here
    * @returns true if one was behind
    */
-  async check(database: Database, now = false): Promise<boolean> {
-    // Its own statements come here too.
-    if (this.#isChecking || (this.#lost === this.#checked && !now)) return false;
-    this.#isChecking = true;
+  async check(database: Statements, now = false): Promise<boolean> {
+    if (this.#running !== null) {
+      const wereBehind = await this.#running;
+      if (wereBehind || !now) return wereBehind;
+    }
+    if (this.#lost === this.#checked && !now) return false;
     const lost = this.#lost;
+    this.#running = setSequences(database, this.#schema);
     try {
-      const wereBehind = await setSequences(database, this.#schema);
+      const wereBehind = await this.#running;
       this.#checked = lost;
       return wereBehind;
     } finally {
-      this.#isChecking = false;
+      this.#running = null;
     }
   }
 }
+
+type Statements = Pick<Database, 'query' | 'transaction'>;
 
 /**
  * Sets each sequence of the mirror's tables that is behind its table to the table's highest id. Logical
@@ -57,7 +63,7 @@ export class SequenceWatch {
  * or lower ones than older rows have.
  * @returns true if a sequence was behind
  */
-async function setSequences(database: Database, schema: string): Promise<boolean> {
+async function setSequences(database: Statements, schema: string): Promise<boolean> {
   if ((await sequencesBehind(database, schema)).length === 0) return false;
   await database.transaction(async (tx) => {
     for (const { sequence, highest } of await sequencesBehind(tx, schema))

@@ -59,7 +59,7 @@ export async function runPass(deps: PassDeps, spec: PassSpec, places = PLACES): 
   if (!isOpen) {
     const failed = report.lists.filter(isMissing);
     await end(failed.length === 0 ? null : notComplete(failed.map(({ key }) => key)), asRecord(report));
-    const hasNothingLeft = run.reports.every(({ outcome }) => outcome === 'already');
+    const hasNothingLeft = run.reports.every(({ outcome }) => outcome === 'already' || outcome === 'skipped');
     if (await isOutdated(deps, spec, pass, { past, hasNothingLeft })) {
       const next = await runPass(deps, spec, places);
       // This pass is complete, whatever stops the next one, unless a person must act.

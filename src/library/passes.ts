@@ -7,7 +7,13 @@ import { type Session, withSession } from '../session/session.ts';
 import type { Io, Output } from '../session/terminal.ts';
 import { programVersion } from '../session/version.ts';
 import { isComplete, type ListReport } from '../sync/events.ts';
-import { byDaemonOrHere, type EndedPass, endedPassOf, passHere } from './pass/daemon-or-here.ts';
+import {
+  byDaemonOrHere,
+  type EndedPass,
+  endedPassOf,
+  isForThisKey,
+  passHere,
+} from './pass/daemon-or-here.ts';
 import { RESYNC, refuseWrong, SYNC } from './options.ts';
 import { followOrder } from './pass/follow.ts';
 
@@ -118,6 +124,7 @@ async function passByDaemon(
   const followed = await followOrder({ ...deps, onEvent: ignore, note: ignore, print: ignore }, placed);
   if (followed.kind === 'not-begun') return null;
   const ended = await endedPassOf(session, followed);
+  if (await isForThisKey(session, ended, signal)) return null;
   if (ended.givenUp !== null && ended.report.stopped === null) throw new Error(ended.givenUp);
   return ended;
 }

@@ -1,6 +1,6 @@
 import { EXIT, isMirrorError } from '../../core/errors.ts';
 import { fromNow } from '../../core/humanize.ts';
-import { endedPassOf, type EndedOrLeft } from '../../library/pass/daemon-or-here.ts';
+import { type EndedPass, endedPassOf, isForThisKey } from '../../library/pass/daemon-or-here.ts';
 import { followOrder } from '../../library/pass/follow.ts';
 import type { PassSpec } from '../../mirror/passes/passes.ts';
 import { liveDaemon } from '../../session/lease/live-daemon.ts';
@@ -50,7 +50,8 @@ export async function orderPass(
 
 /**
  * Hands a pass to the daemon, shows its progress, and prints the outcome as if this process had done it.
- * @returns the exit code; null if no daemon began the order, and this process is to do the pass
+ * @returns the exit code; null if this process is to do the pass, because no daemon began the order or the
+ *   service refuses the daemon's key
  * @throws MirrorError `USAGE` for an inbox that the service does not have
  */
 export async function followPass(
@@ -84,7 +85,12 @@ export async function followPass(
     printLine(io.stderr, 'The daemon stopped before it began the order; this command does the work.');
     return null;
   }
-  return await printEnd(io, session, followed, json);
+  const ended = await endedPassOf(session, followed);
+  if (await isForThisKey(session, ended, io.signal)) {
+    printLine(io.stderr, "The service refuses the daemon's key; this command does the work with its own.");
+    return null;
+  }
+  return await printEnd(io, session, ended, json);
 }
 
 /** `The same sync is already running, begun 3 min ago`. */
@@ -99,11 +105,10 @@ async function sameOrder({ mirror, clock }: Session, id: number): Promise<string
 async function printEnd(
   streams: Streams,
   session: Session,
-  followed: EndedOrLeft,
+  ended: EndedPass,
   json: boolean,
 ): Promise<number> {
   const { stderr } = streams;
-  const ended = await endedPassOf(session, followed);
   const { stopped } = ended.report;
   // A wrong request and a bug end the command as they do without a daemon.
   if (isMirrorError(stopped, 'USAGE') || (stopped !== null && !isMirrorError(stopped))) throw stopped;

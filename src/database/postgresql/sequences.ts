@@ -73,8 +73,8 @@ async function setSequences(database: Statements, schema: string): Promise<boole
 }
 
 /**
- * Other tables of the schema are another program's. Sequences that the role may not read are left out: to
- * take ids from them, it needs no such right.
+ * Other tables of the schema are another program's. Sequences that the role may not read and set are left
+ * out: to take ids from them, it needs no such right.
  */
 async function sequencesBehind(sql: Pick<Sql, 'query'>, schema: string): Promise<Behind[]> {
   const columns = await sql.query<{ table: string; column: string; sequence: string }>(
@@ -86,7 +86,8 @@ async function sequencesBehind(sql: Pick<Sql, 'query'>, schema: string): Promise
        JOIN pg_namespace ON pg_namespace.oid = relnamespace
        JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum
        WHERE nspname = $1 AND relname = ANY(string_to_array($2, ',')))
-     SELECT * FROM serial WHERE has_sequence_privilege(sequence, 'SELECT')`,
+     SELECT * FROM serial
+     WHERE has_sequence_privilege(sequence, 'SELECT') AND has_sequence_privilege(sequence, 'UPDATE')`,
     schema,
     Object.keys(TABLE_SENTENCES).join(','),
   );

@@ -2,6 +2,7 @@ import { isMirrorError, MirrorError, messageOf } from '../../core/errors.ts';
 import type { Writer } from '../../mirror/mirror.ts';
 import type { PassSpec } from '../../mirror/passes/passes.ts';
 import { liveDaemon } from '../../session/lease/live-daemon.ts';
+import { becomesParked } from '../../session/lease/parked.ts';
 import type { Session } from '../../session/session.ts';
 import { AccountCheck } from '../../sync/account.ts';
 import type { PassEvent } from '../../sync/events.ts';
@@ -29,7 +30,7 @@ export interface EndedPass {
 
 /**
  * Does a pass by the daemon if one holds the mirror, else in this process.
- * @param byDaemon returns null if no daemon began the order
+ * @param byDaemon returns null if this process is to do the pass
  * @param here throws MirrorError `LEASE_HELD` before its first request if another process holds the mirror
  */
 export async function byDaemonOrHere<Result>(
@@ -48,6 +49,18 @@ export async function byDaemonOrHere<Result>(
       if (!isMirrorError(error, 'LEASE_HELD') || (await liveDaemon(session)) === null) throw error;
     }
   }
+}
+
+/**
+ * True if an order failed because the service refuses the daemon's key, and this process may do the pass with
+ * its own key. Waits some seconds until the daemon counts as parked.
+ */
+export async function isForThisKey(
+  session: Session,
+  { report }: EndedPass,
+  signal: AbortSignal,
+): Promise<boolean> {
+  return isMirrorError(report.stopped, 'KEY_REFUSED') && (await becomesParked(session, signal));
 }
 
 export interface PassListeners {

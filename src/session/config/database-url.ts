@@ -40,6 +40,8 @@ export function readDatabaseUrl(env: Environment, folder: string, faults: string
 
 /** Other programs read parameters there. They would open another file than the one that has the `?`. */
 function fileFault(url: string): string | null {
+  if (/^file:\s*[a-z]+:\/\//i.test(url))
+    return 'has file: before an address of another kind; leave out file:';
   return /\?[^/]*$/.test(url)
     ? 'has a ?; the address of a file takes no parameters, so leave out the ? and what follows it'
     : null;

@@ -35,6 +35,23 @@ export async function parkedDaemon({
   return (await isRefusedLately({ mirror, clock, access })) ? null : holder.holder;
 }
 
+/**
+ * Waits until the daemon whose key was just refused is one of {@link parkedDaemon}.
+ * @returns false if it is none, as where this process has the same key
+ */
+export async function becomesParked(
+  { mirror, clock, access }: Pick<Claiming, 'mirror' | 'clock' | 'access'>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const end = clock.monotonic() + OWN_REFUSAL_MS + SECOND;
+  for (;;) {
+    if ((await parkedDaemon({ mirror, clock, access: access() })) !== null) return true;
+    const { refusedKey } = await mirror.ledger.gateState();
+    if (refusedKey === null || refusedKey === accessId(access()) || clock.monotonic() >= end) return false;
+    await clock.sleep(SECOND, signal);
+  }
+}
+
 /** True if the service refused the key of this process less than an hour ago. */
 export async function isRefusedLately({
   mirror,

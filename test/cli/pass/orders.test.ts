@@ -242,6 +242,27 @@ test('beside a daemon whose key the service refuses, --detach warns, and a sync 
   expect(program.sandbox.arrivals).not.toEqual([]);
 });
 
+test('a sync whose order fails for the key of the daemon does the work with its own', async () => {
+  const { program, database, daemon, start } = await worldOf();
+  const { writer } = await daemon();
+  const running = start('sync', 'tags');
+  await running.printed('as order 1');
+  const earlier = iso(Date.now() - 10_000);
+  await writer.ledger.refuseKey('another key', 'HTTP 401', Date.now());
+  await database.execute(`UPDATE gate_state SET refused_at = $1`, earlier);
+  await database.execute(`UPDATE leases SET acquired_at = $1 WHERE name = 'writer'`, earlier);
+  const stopped = new MirrorError('KEY_REFUSED', 'The service refused the API key.');
+  const failed = {
+    state: 'failed',
+    error: stopped.message,
+    report: asRecord({ lists: [], stopped }),
+  } as const;
+  await writer.passes.end(1, failed, Date.now());
+  const { exitCode, stdout } = await running.ended;
+  expect([exitCode, stdout]).toEqual([0, expect.stringContaining('complete')]);
+  expect(program.sandbox.arrivals).not.toEqual([]);
+});
+
 test('a daemon that has just taken the mirror over is spared, whatever key was refused before', async () => {
   const { program, database, daemon } = await worldOf();
   const { writer } = await daemon();
@@ -325,9 +346,9 @@ test('an ordered sync exits 1 on a failed list, 2 on an unknown inbox, 3 on a re
     stderr: expect.stringContaining('error: The service has no inbox 999') as string,
   });
 
+  program.env['INBOX_API_KEY'] = 'wrong-key';
   const refused = start('sync', '--json');
   await refused.printed('as order 3');
-  program.env['INBOX_API_KEY'] = 'wrong-key';
   const report = await carryOut(writer);
   await writer.passes.end(
     3,

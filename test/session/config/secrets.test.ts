@@ -78,10 +78,13 @@ test.runIf(process.platform !== 'win32')('a device without end is not read for a
   );
 });
 
-test('a very long value is cut in its fault, and a path with a NUL is one', () => {
+test('a very long value is cut in its fault, and a path with a NUL or of another kind is one', () => {
   const read = (name: string, value: string) => () => readConfig({ [name]: value }, '/', { service: false });
   expect(read('PAGE_SIZE', '9'.repeat(1_000_000))).toThrow(/^.{0,100}PAGE_SIZE: .{0,500}…"\n/s);
   expect(read('DATABASE_URL', 'file:a\0b')).toThrow(`DATABASE_URL: expected file:PATH`);
+  expect(read('DATABASE_URL', 'file:postgresql://u:s3cret@h/db')).toThrow(
+    'leave out file:; its value is not shown',
+  );
 });
 
 test.runIf(process.platform !== 'win32')(

@@ -1,8 +1,17 @@
 import { statSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
 import { PrismaBetterSqlite3 } from '@prisma/adapter-better-sqlite3';
 import type { SqlDriverAdapter, SqlDriverAdapterFactory } from '@prisma/driver-adapter-utils';
 import { MirrorError } from '../../core/errors.ts';
-import { asRefusal, factoryOf, inTransaction, keepDigits, serialQueue, statementsOn } from '../adapter.ts';
+import {
+  adapterError,
+  asRefusal,
+  factoryOf,
+  inTransaction,
+  keepDigits,
+  serialQueue,
+  statementsOn,
+} from '../adapter.ts';
 import type { Database } from '../database.ts';
 import type { PrismaClient } from '../generated/sqlite/client.ts';
 import { migrate } from '../migrations/migrate.ts';
@@ -34,7 +43,7 @@ export async function openSqlite(url: string, busyTimeoutMs: number): Promise<Da
   const database = serialised(connection, path, () => files?.lost() ?? null);
   try {
     // WAL: other processes can read while a page is written. FULL: the ledger survives a power cut.
-    await database.query('PRAGMA journal_mode = WAL');
+    await switchToWal(database, busyTimeoutMs);
     await database.execute('PRAGMA synchronous = FULL');
     await database.execute('PRAGMA foreign_keys = ON');
     await migrate(database, factory);
@@ -44,6 +53,29 @@ export async function openSqlite(url: string, busyTimeoutMs: number): Promise<Da
     await connection.dispose();
     throw asRefusal(asSqliteError(error, path), path);
   }
+}
+
+/** After this many ms the switch to WAL is tried again. */
+const SWITCH_RETRY_MS = 20;
+
+/** Two processes that open a new file at once: SQLite refuses the second switch without waiting. */
+async function switchToWal({ query }: Pick<Database, 'query'>, patienceMs: number): Promise<void> {
+  const end = performance.now() + patienceMs;
+  for (;;) {
+    try {
+      await query('PRAGMA journal_mode = WAL');
+      return;
+    } catch (error) {
+      if (!isBusy(error) || performance.now() >= end) throw error;
+      await setTimeout(SWITCH_RETRY_MS);
+    }
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  const thrown = error instanceof MirrorError ? error.cause : error;
+  const { cause } = thrown instanceof Error ? (adapterError(thrown) ?? thrown) : { cause: undefined };
+  return (cause as { readonly originalCode?: string } | undefined)?.originalCode === 'SQLITE_BUSY';
 }
 
 /** The variables that SQLite allows in one statement. Prisma assumes 999, too few for a wide include. */

@@ -273,7 +273,7 @@ describe('a daemon that reads single pages', () => {
     ['500', {}],
   ] as const;
 
-  test.each(someOf(FAILURES, 2))(
+  test.each(someOf(FAILURES, 1))(
     'names a list of which no page can be read any more because of a %s',
     async (status, headers) => {
       const house = await pagesHouse();

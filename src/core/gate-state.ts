@@ -1,5 +1,6 @@
 import { BUDGET_WINDOW_MS } from './budget.ts';
 import { HOUR, MINUTE } from './clock.ts';
+import { LAST_STRIKE } from './retry-timing.ts';
 
 /** The gate's state that survives a restart. */
 export interface GateState {
@@ -27,9 +28,6 @@ const BREAKER_STRIKES = 3;
 /** A path that alone draws 429s pauses the gate, but never opens the breaker: it counts up to this strike. */
 export const MOST_STRIKES_ALONE = BREAKER_STRIKES - 1;
 
-/** The strike of the longest pause (`pauseAfterStrike`). Further ones count as this one. */
-const MOST_STRIKES = 5;
-
 /** Strikes are forgotten this many ms after the end of the last pause. */
 const STRIKE_MEMORY_MS = HOUR;
 
@@ -51,7 +49,7 @@ export function nextStrike({ strikes, endedAt }: GateState, now: number, served:
   if (quiet >= 1) return 1;
   const kept = quiet < 1 / STRIKE_STEPS ? strikes : Math.ceil((1 - quiet) * STRIKE_STEPS);
   const left = Math.max(0, strikes - Math.floor(served / SERVED_PER_STRIKE));
-  return Math.min(kept, left, MOST_STRIKES - 1) + 1;
+  return Math.min(kept, left, LAST_STRIKE - 1) + 1;
 }
 
 /** The longest gap between requests after 429s, in gaps of the full rate. */

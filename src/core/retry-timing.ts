@@ -4,6 +4,12 @@ import { DAY, HOUR, MINUTE, SECOND } from './clock.ts';
 const FIRST_PAUSE_MS = 5 * SECOND;
 const LONGEST_PAUSE_MS = HOUR;
 
+/** Each further pause is so many times as long. */
+const LENGTHENING = 6;
+
+/** The strike from which each pause has the longest time. */
+export const LAST_STRIKE = 1 + Math.ceil(Math.log(LONGEST_PAUSE_MS / FIRST_PAUSE_MS) / Math.log(LENGTHENING));
+
 /** A longer `Retry-After` counts as this many ms: the service counts requests by the day (spec §8). */
 export const LONGEST_HINT_MS = DAY;
 
@@ -22,7 +28,7 @@ const JITTER = 0.2;
 export function pauseAfterStrike(strike: number, hint: number | null, random: number): number {
   const hinted = hint === null ? 0 : Math.min(hint, LONGEST_HINT_MS);
   if (strike === 1 && hinted > 0) return hinted;
-  const ladder = Math.min(FIRST_PAUSE_MS * 6 ** (strike - 1), LONGEST_PAUSE_MS);
+  const ladder = Math.min(FIRST_PAUSE_MS * LENGTHENING ** (strike - 1), LONGEST_PAUSE_MS);
   return Math.max(hinted, ladder * (1 + JITTER * random));
 }
 

@@ -43,7 +43,12 @@ import { type MirrorStatus, readStatus } from './status.ts';
 import { SweepReader } from './sweeps/reader.ts';
 import { type Sweep, Sweeps } from './sweeps/sweeps.ts';
 import { keepSlots, type SlotPattern } from './settings/slots.ts';
-import { keepViewSettings, type OtherSetting, type ViewSettings } from './settings/views.ts';
+import {
+  keepViewSettings,
+  type OtherSetting,
+  otherViewSettings,
+  type ViewSettings,
+} from './settings/views.ts';
 
 // Functions that need no open mirror: the kinds and the order of conversations, the form of changes and
 // webhooks, and checks of a cursor, of a lease, of sweeps and of passes.
@@ -136,16 +141,10 @@ export interface Mirror {
   acquireLease(claimant: Claimant): Promise<Lease>;
   /** The same mirror with the verbs that need the lease. */
   writer(lease: Lease): Writer;
-  /**
-   * Writes the settings and the days that the views read, unless they are up to date.
-   * @param mayReplace false: nothing is written; default true
-   * @returns the settings whose stored value was another one
-   */
-  keepViewSettings(
-    settings: ViewSettings,
-    now: number,
-    mayReplace?: boolean,
-  ): Promise<readonly OtherSetting[]>;
+  /** The settings of the views of which the mirror has another value. */
+  otherViewSettings(settings: ViewSettings): Promise<readonly OtherSetting[]>;
+  /** Writes the settings and the days that the views read, unless they are up to date. */
+  keepViewSettings(settings: ViewSettings, now: number): Promise<void>;
   /** Writes the slots of the schedules, which the view `freshness` reads, unless they are up to date. */
   keepSlots(schedules: Readonly<Record<ListName, SlotPattern>>, now: number): Promise<void>;
   /** True if the service has answered this mirror at this address. */
@@ -253,7 +252,8 @@ export function openMirror(database: Database): Mirror {
     leaseHolder: () => readLease(database),
     acquireLease: (claimant) => acquireLease(database, claimant),
     writer: (lease) => openWriter(database, lease),
-    keepViewSettings: (...given) => keepViewSettings(database, ...given),
+    otherViewSettings: (settings) => otherViewSettings(database, settings),
+    keepViewSettings: (settings, now) => keepViewSettings(database, settings, now),
     keepSlots: (schedules, now) => keepSlots(database, schedules, now),
     isProvenAddress: (address) => isProvenAddress(database, address),
     proveAddress: (address) => proveAddress(database, address),

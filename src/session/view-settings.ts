@@ -13,11 +13,16 @@ export async function keepViewSettings(
     mirror,
     clock,
     log,
-  }: { mirror: Pick<Mirror, 'keepViewSettings' | 'leaseHolder'>; clock: Clock; log: Log },
+  }: {
+    mirror: Pick<Mirror, 'keepViewSettings' | 'leaseHolder' | 'otherViewSettings'>;
+    clock: Clock;
+    log: Log;
+  },
   settings: ViewSettings,
 ): Promise<void> {
   const daemon = await liveDaemon({ mirror, clock });
-  const others = await mirror.keepViewSettings(settings, clock.now(), daemon === null);
+  const others = await mirror.otherViewSettings(settings);
+  if (daemon === null) await mirror.keepViewSettings(settings, clock.now());
   if (others.length === 0) return;
   const place = daemon === null ? 'before' : 'there';
   const differing = others.map((setting) => inWords(setting, place)).join(', ');

@@ -39,11 +39,11 @@ test.each([-400, 400])(
     const writtenAt: number[] = [];
     const observed = {
       ...partsOf(writer),
-      keepViewSettings: (): Promise<[]> => {
+      keepViewSettings: (): Promise<void> => {
         writtenAt.push(clock.monotonic());
         if (writtenAt.length === 2) stop.abort();
         else clock.setWall(days * DAY);
-        return Promise.resolve<[]>([]);
+        return Promise.resolve();
       },
     };
     await housekeepDaily(observed, SETTINGS, { clock, log: testLog().log, signal: stop.signal });
@@ -98,9 +98,7 @@ test('housekeeping that failed is done again after an hour, and then once a day'
     keepViewSettings: () => {
       begunAt.push(clock.monotonic());
       if (begunAt.length === 3) stop.abort();
-      return begunAt.length === 1
-        ? Promise.reject(new Error('the database is away'))
-        : Promise.resolve<[]>([]);
+      return begunAt.length === 1 ? Promise.reject(new Error('the database is away')) : Promise.resolve();
     },
   };
   await housekeepDaily(failingOnce, SETTINGS, { clock, log: testLog().log, signal: stop.signal });

@@ -93,16 +93,24 @@ test('a daily sync that was stopped once reads all lists on the next day', async
   expect(Math.max(...(await cron.ages()).values())).toBeLessThan(MINUTE);
 });
 
-test('a sync that was stopped, and whose lists single syncs have read since, reads them again', async () => {
-  const cron = await filled({ sandbox: THREE_INBOXES });
-  cron.timeoutMs = 8 * SECOND;
-  await cron.sync();
-  cron.timeoutMs = null;
-  for (const list of LIST_NAMES) await cron.sync({ lists: [list] });
-  cron.clock.advance(3 * HOUR);
-  await cron.sync();
-  expect(Math.max(...(await cron.ages()).values())).toBeLessThan(MINUTE);
-});
+test.each([
+  ['', 0],
+  [', also if an inbox is suspected to be gone', 1],
+])(
+  'a sync that was stopped, and whose lists single syncs have read since, reads them again%s',
+  async (_, gone) => {
+    const cron = await filled({ sandbox: THREE_INBOXES });
+    const { world } = cron.service.sandbox;
+    for (const id of Array.from(world.inboxes.keys()).slice(0, gone)) world.removeInbox(id);
+    cron.timeoutMs = 8 * SECOND;
+    await cron.sync();
+    cron.timeoutMs = null;
+    for (const list of LIST_NAMES) await cron.sync({ lists: [list] });
+    cron.clock.advance(3 * HOUR);
+    const { requests } = await cron.sync();
+    expect(requests).toBeGreaterThan(6);
+  },
+);
 
 test("a key that is refused after a sync has completed yesterday's pass is reported", async () => {
   const cron = await filled({ sandbox: THREE_INBOXES });

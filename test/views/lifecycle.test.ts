@@ -326,10 +326,10 @@ test('`tables` prints every table and view with its columns and description, as 
 test('two processes with different time zones that start at once leave the days of the stored one', async () => {
   const { database, clock } = await mirrorOf({ path: await freshMirrorFile() });
   const budget = { perDay: 5000, reserved: 250 };
-  const keep = async (reportTimezone: string, perDay: number, on = database): Promise<unknown> =>
+  const keep = async (reportTimezone: string, perDay: number, on = database): Promise<void> =>
     await keepViewSettings(on, { reportTimezone, budget: { ...budget, perDay } }, clock.now());
   await keep('UTC', 5000);
-  let between: Promise<unknown> | undefined;
+  let between: Promise<void> | undefined;
   const late: typeof database = {
     ...database,
     async transaction(work, ...rest) {

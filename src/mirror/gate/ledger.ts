@@ -13,8 +13,7 @@ import type { Database, Sql } from '../../database/database.ts';
 import { iso, isoOrNull } from '../../database/instants.ts';
 import { BudgetReader } from './budget-use.ts';
 import { confirmClock, followClock } from './clock.ts';
-import { countServed } from './answers/around.ts';
-import { isFailingAlone, refusedAloneSince, type SentRequest } from './answers/refusals.ts';
+import { countServed, isFailingAlone, refusedAloneSince, type SentRequest } from './answers/refusals.ts';
 import { forgetAllRefusals, forgetRefusals, lastRefusal, mayRetry, recordRefusal } from './refused-keys.ts';
 import { GATE, Slots } from './slot.ts';
 

@@ -27,48 +27,43 @@ const CALENDAR_SETTINGS: ReadonlySet<string> = new Set(['report_timezone', 'offi
 const AHEAD_MS = 400 * DAY;
 const ENOUGH_AHEAD_MS = 366 * DAY;
 
-/** A setting of the views, named as its variable in lower case, whose stored value was another one. */
+/** A setting of the views, named as its variable in lower case, of which the mirror has another value. */
 export interface OtherSetting {
   readonly name: string;
   readonly stored: string;
   readonly given: string;
 }
 
+/** The settings of which the mirror has another value. */
+export async function otherViewSettings(
+  database: Database,
+  settings: ViewSettings,
+): Promise<readonly OtherSetting[]> {
+  const stored = await storedSettings(database);
+  return [...settingsOf(settings)].flatMap(([name, given]) => {
+    const value = stored.get(name);
+    return value === undefined || value === given ? [] : [{ name, stored: value, given }];
+  });
+}
+
 /**
  * Writes the settings that the views read, and the days, offsets and office hours from the first sighting to
  * 400 days ahead. If all of them are up to date, it costs three queries and no write. `now` is epoch ms.
- * @param mayReplace false: settings of another process stay, and nothing is written
- * @returns the settings whose stored value was another one
  */
 export async function keepViewSettings(
   database: Database,
   settings: ViewSettings,
   now: number,
-  mayReplace = true,
-): Promise<readonly OtherSetting[]> {
-  const { final, waiting } = settings.statuses ?? { final: FINAL_STATUSES, waiting: WAITING_STATUSES };
-  const wanted = new Map([
-    ['report_timezone', settings.reportTimezone],
-    ['requests_per_day', String(settings.budget.perDay)],
-    ['requests_reserved', String(settings.budget.reserved)],
-    ['final_statuses', JSON.stringify(final)],
-    ['waiting_statuses', JSON.stringify(waiting)],
-    ['office_hours', JSON.stringify(settings.officeHours ?? null)],
-  ]);
+): Promise<void> {
+  const wanted = settingsOf(settings);
   const first = await firstSighting(database, now);
   const compared = async (sql: Pick<Sql, 'query'>) => {
-    const rows = await sql.query<{ name: string; value: string }>(`SELECT name, value FROM settings`);
-    const stored = new Map(rows.map(({ name, value }) => [name, value]));
+    const stored = await storedSettings(sql);
     const differing = [...wanted].filter(([name, value]) => stored.get(name) !== value);
-    const others = differing.flatMap(([name, given]) => {
-      const value = stored.get(name);
-      return value === undefined ? [] : [{ name, stored: value, given }];
-    });
-    return { differing, others, isCovered: await covers(sql, first, now) };
+    return { differing, isCovered: await covers(sql, first, now) };
   };
   const before = await compared(database);
-  const isUpToDate = before.differing.length === 0 && before.isCovered;
-  if (isUpToDate || !mayReplace) return before.others;
+  if (before.differing.length === 0 && before.isCovered) return;
   await database.transaction(async (tx) => {
     // Two processes that replace the days at once take turns here. The second compares again, because the
     // first may have written the days of another time zone.
@@ -83,7 +78,23 @@ export async function keepViewSettings(
     if (isCovered && isSame) return;
     await writeCalendar(tx, database, settings, { from: first, to: now + AHEAD_MS });
   });
-  return before.others;
+}
+
+function settingsOf({ reportTimezone, budget, statuses, officeHours }: ViewSettings): Map<string, string> {
+  const { final, waiting } = statuses ?? { final: FINAL_STATUSES, waiting: WAITING_STATUSES };
+  return new Map([
+    ['report_timezone', reportTimezone],
+    ['requests_per_day', String(budget.perDay)],
+    ['requests_reserved', String(budget.reserved)],
+    ['final_statuses', JSON.stringify(final)],
+    ['waiting_statuses', JSON.stringify(waiting)],
+    ['office_hours', JSON.stringify(officeHours ?? null)],
+  ]);
+}
+
+async function storedSettings(sql: Pick<Sql, 'query'>): Promise<Map<string, string>> {
+  const rows = await sql.query<{ name: string; value: string }>(`SELECT name, value FROM settings`);
+  return new Map(rows.map(({ name, value }) => [name, value]));
 }
 
 /** When the mirror first saw an item, epoch ms; `now` if it has seen none yet. */

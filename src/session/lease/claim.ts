@@ -89,17 +89,25 @@ export function claimantOf(command: string, clock: Clock, replaces: string | nul
   return { ...thisProcess(), command, now: clock.now, replaces };
 }
 
+interface Claimed {
+  readonly mirror: Pick<Mirror, 'writer'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly hasReplaced: boolean;
+}
+
 /** The claim that a held lease gives. It renews the lease until it is released. */
 export function claimOf(
   lease: Lease,
-  { mirror, clock, log }: { mirror: Pick<Mirror, 'writer'>; clock: Clock; log: Log },
+  { mirror, clock, log, hasReplaced }: Claimed,
   stop: AbortSignal,
-): Omit<Claim, 'hasReplaced'> {
+): Claim {
   const renewal = keepLease(lease, clock);
   let released = false;
   return {
     mirror: mirror.writer(lease),
     signal: AbortSignal.any([stop, renewal.lost]),
+    hasReplaced,
     async release() {
       if (released) return;
       released = true;

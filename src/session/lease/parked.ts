@@ -89,5 +89,5 @@ export async function claimMirror(
   const lease = await mirror.acquireLease(claimantOf(command, clock, replaces));
   // An unattended session has not cleared the refusal, and the daemon may have stored it again.
   if (replaces !== null) await mirror.ledger.passOtherRefusal(accessId(access()));
-  return { ...claimOf(lease, { mirror, clock, log }, stop), hasReplaced: replaces !== null };
+  return claimOf(lease, { mirror, clock, log, hasReplaced: replaces !== null }, stop);
 }

@@ -7,6 +7,7 @@ import { LIST_NAMES } from '../../../src/core/lists.ts';
 import { keyFingerprint } from '../../../src/core/secrets.ts';
 import type { Database } from '../../../src/database/database.ts';
 import { iso } from '../../../src/database/instants.ts';
+import { openMirror as openLibrary } from '../../../src/library/library.ts';
 import { acquireLease, type Lease } from '../../../src/mirror/lease.ts';
 import { openMirror, openWriter, type Writer } from '../../../src/mirror/mirror.ts';
 import { createClient } from '../../../src/service/client.ts';
@@ -221,36 +222,48 @@ test('sync --detach without a daemon places the order and warns that it waits fo
   expect(await rows(database)).toMatchObject([{ state: 'open' }]);
 });
 
-test('beside a daemon whose key the service refuses, --detach warns, and a sync does the work itself', async () => {
-  const { program, database, daemon } = await worldOf();
-  const { writer } = await daemon();
+/** Makes the daemon one whose key was refused some seconds ago. */
+async function park({ database }: World, { ledger }: Writer): Promise<void> {
   const earlier = iso(Date.now() - 10_000);
-  const park = async (): Promise<void> => {
-    await writer.ledger.refuseKey('another key', 'HTTP 401', Date.now());
-    await database.execute(`UPDATE gate_state SET refused_at = $1`, earlier);
-    await database.execute(`UPDATE leases SET acquired_at = $1 WHERE name = 'writer'`, earlier);
-  };
+  await ledger.refuseKey('another key', 'HTTP 401', Date.now());
+  await database.execute(`UPDATE gate_state SET refused_at = $1`, earlier);
+  await database.execute(`UPDATE leases SET acquired_at = $1 WHERE name = 'writer'`, earlier);
+}
+
+test('a program’s sync takes the mirror over too, and leaves no refused key behind', async () => {
+  const world = await worldOf();
+  const { program, database } = world;
+  const { writer } = await world.daemon();
+  await park(world, writer);
+  const mirror = await openLibrary({ env: program.env, cwd: program.folder });
+  onTestFinished(() => mirror.close());
+  expect(await mirror.sync({ lists: ['tags'] })).toMatchObject({ complete: true, order: null });
+  expect(await openMirror(database).ledger.gateState()).toMatchObject({ refusedKey: null });
+});
+
+test('beside a daemon whose key the service refuses, --detach warns, and a sync does the work itself', async () => {
+  const world = await worldOf();
+  const { program } = world;
+  const { writer } = await world.daemon();
   // The own key was refused two hours ago, and works now.
   const own = `${keyFingerprint(SECRET)} ${program.env['INBOX_API_URL']}`;
   await writer.ledger.refuseKey(own, 'HTTP 401', Date.now() - 2 * HOUR);
-  await park();
+  await park(world, writer);
   expect((await program.run('sync', '--detach')).stderr).toContain(
     `The service refuses the key of the daemon on ${hostname()}, so order 1 will fail`,
   );
-  await park();
+  await park(world, writer);
   expect(await program.run('sync', 'tags')).toMatchObject({ exitCode: 0 });
   expect(program.sandbox.arrivals).not.toEqual([]);
 });
 
 test('a sync whose order fails for the key of the daemon does the work with its own', async () => {
-  const { program, database, daemon, start } = await worldOf();
-  const { writer } = await daemon();
-  const running = start('sync', 'tags');
+  const world = await worldOf();
+  const { program } = world;
+  const { writer } = await world.daemon();
+  const running = world.start('sync', 'tags');
   await running.printed('as order 1');
-  const earlier = iso(Date.now() - 10_000);
-  await writer.ledger.refuseKey('another key', 'HTTP 401', Date.now());
-  await database.execute(`UPDATE gate_state SET refused_at = $1`, earlier);
-  await database.execute(`UPDATE leases SET acquired_at = $1 WHERE name = 'writer'`, earlier);
+  await park(world, writer);
   const stopped = new MirrorError('KEY_REFUSED', 'The service refused the API key.');
   const failed = {
     state: 'failed',

@@ -354,6 +354,21 @@ test('status and metrics report undelivered changes and the cause until they are
   ]);
 });
 
+test('the place of a target is not written over another one than that from which was sent', async () => {
+  const mirror = await quickMirror();
+  await mirror.sync();
+  await changed(mirror, 5);
+  const { deliveries, feed } = mirror.writer;
+  const target = targetOf('http://receiver.example/hook');
+  const sent = { afterId: 0, last: (await feed.after({ id: 0, epoch: null }, {}, 100)).at(-1)! };
+  const delivered = { ...BEGUN, lastId: sent.last.id };
+  await deliveries.write(target, { ...BEGUN, lastId: 1 }, 0);
+  expect(await deliveries.write(target, delivered, 0, sent)).toBe(false);
+  expect((await deliveries.read(target))?.lastId).toBe(1);
+  await deliveries.write(target, BEGUN, 0);
+  expect(await deliveries.write(target, delivered, 0, sent)).toBe(true);
+});
+
 test('a database that loses changes while they are on their way delivers all that follow', async () => {
   const mirror = await quickMirror();
   await mirror.sync();

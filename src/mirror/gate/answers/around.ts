@@ -1,33 +1,10 @@
-import { HOUR, MINUTE } from '../../../core/clock.ts';
-import type { Sql } from '../../../database/database.ts';
-import { iso } from '../../../database/instants.ts';
+import { MINUTE } from '../../../core/clock.ts';
 
 /** An answer proves that the service is up 10 minutes before and after it: outages can come each night. */
 const NEAR_MS = 10 * MINUTE;
 
 /** A SQL condition: a request was served. An answer with status 200 can be a web page, or half a body. */
 export const IS_SERVED = '(status < 300 AND error IS NULL)';
-
-/**
- * With this many 429s in an hour, served requests take no strike away: at the full rate each request of
- * another client collides with one of this mirror, and both are refused.
- */
-const MOST_REFUSALS = 12;
-
-/**
- * The number of requests that were served since a pause ended at `since`, if they count against its strikes
- * at `now` (epoch ms); else 0.
- */
-export async function countServed(sql: Sql, since: Date | null, now: number): Promise<number> {
-  if (since === null) return 0;
-  const [row] = await sql.query<{ served: number; refused: number }>(
-    `SELECT (SELECT count(*) FROM requests WHERE sent_at >= $1 AND ${IS_SERVED}) AS served,
-       (SELECT count(*) FROM requests WHERE sent_at > $2 AND status = 429) AS refused`,
-    iso(since.getTime()),
-    iso(now - HOUR),
-  );
-  return row === undefined || row.refused >= MOST_REFUSALS ? 0 : row.served;
-}
 
 /** A request, and when the last one before it and the first one after it that was served was sent. */
 export interface RequestAround {

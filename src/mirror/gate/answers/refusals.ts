@@ -74,6 +74,27 @@ function restsAfter(
   return now - from < HOUR * 2 ** Math.min(refused - least, MOST_DOUBLINGS);
 }
 
+/**
+ * With this many 429s in an hour, served requests take no strike away: at the full rate each request of
+ * another client collides with one of this mirror, and both are refused.
+ */
+const REFUSALS_OF_A_STORM = 12;
+
+/**
+ * The number of requests that were served since a pause ended at `since`, if they count against its strikes
+ * at `now` (epoch ms); else 0.
+ */
+export async function countServed(sql: Sql, since: Date | null, now: number): Promise<number> {
+  if (since === null) return 0;
+  const [row] = await sql.query<{ served: number; refused: number }>(
+    `SELECT (SELECT count(*) FROM requests WHERE sent_at >= $1 AND ${IS_SERVED}) AS served,
+       (SELECT count(*) FROM requests WHERE sent_at > $2 AND status = 429) AS refused`,
+    iso(since.getTime()),
+    iso(now - HOUR),
+  );
+  return row === undefined || row.refused >= REFUSALS_OF_A_STORM ? 0 : row.served;
+}
+
 export interface SentRequest {
   readonly path: string;
   readonly reason: string;

@@ -11,7 +11,8 @@ export function addStart(program: Command, run: Runner): void {
     .description(
       'Prints its plan, then reads the lists on their schedules, within the budget, until it is stopped. ' +
         'Carries out the orders of `sync` and `resync`, and serves HTTP on HTTP_HOST and HTTP_PORT. ' +
-        'A second daemon on the same mirror stands by, and takes over when the first one ends. ' +
+        'A second daemon on the same mirror stands by, and takes over when the first one ends, or when the ' +
+        'service refuses only the key of the first one. ' +
         'Run it under a service manager: it stays in the foreground.',
     )
     .addHelpText(

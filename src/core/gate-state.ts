@@ -41,14 +41,22 @@ const STRIKE_STEPS = 3;
 const SERVED_PER_STRIKE = 10;
 
 /**
+ * While the gap is longer, a served request counts so many times as the gap is longer, up to this number:
+ * otherwise another client that sends a few requests each 3 minutes kept the count up for days. A single
+ * served request still takes no strike away.
+ */
+const MOST_SERVED_AT_ONCE = 8;
+
+/**
  * The number of a 429 that arrives at `now` (epoch ms).
  * @param served requests that were served since the end of the last pause
  */
-export function nextStrike({ strikes, endedAt }: GateState, now: number, served: number): number {
+export function nextStrike({ strikes, endedAt, slowdown }: GateState, now: number, served: number): number {
   const quiet = endedAt === null ? 0 : Math.max(0, now - endedAt.getTime()) / STRIKE_MEMORY_MS;
   if (quiet >= 1) return 1;
   const kept = quiet < 1 / STRIKE_STEPS ? strikes : Math.ceil((1 - quiet) * STRIKE_STEPS);
-  const left = Math.max(0, strikes - Math.floor(served / SERVED_PER_STRIKE));
+  const counted = served * Math.min(slowdown, MOST_SERVED_AT_ONCE);
+  const left = Math.max(0, strikes - Math.floor(counted / SERVED_PER_STRIKE));
   return Math.min(kept, left, LAST_STRIKE - 1) + 1;
 }
 

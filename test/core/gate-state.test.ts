@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { MINUTE } from '../../src/core/clock.ts';
 import { type GateState, nextStrike } from '../../src/core/gate-state.ts';
 
-const AFTER_THREE = { strikes: 3, endedAt: new Date(0) } as GateState;
+const AFTER_THREE = { strikes: 3, endedAt: new Date(0), slowdown: 1 } as GateState;
 
 test.each([
   [0, 4],
@@ -32,3 +32,12 @@ test.each([
     expect(nextStrike(AFTER_THREE, MINUTE, served)).toBe(strike);
   },
 );
+
+test.each([
+  [2, 4, 4],
+  [3, 4, 3],
+  [1, 16, 4],
+  [2, 16, 3],
+])('%i served requests at a gap %i times as long: a 429 is strike %i', (served, slowdown, strike) => {
+  expect(nextStrike({ ...AFTER_THREE, slowdown }, MINUTE, served)).toBe(strike);
+});

@@ -66,6 +66,22 @@ test('another client that collides with 1 request in 20 draws at most 20 429s in
   expect(refused).toBeLessThanOrEqual(20);
 });
 
+test('bursts of another client do not keep the pauses at an hour', async () => {
+  const bench = benchOf();
+  const { clock, sandbox } = bench;
+  const process = await bench.start(await freshMirrorFile());
+  await process.database.execute(
+    `INSERT INTO gate_state (id, strikes, paused_until, slowdown) VALUES (1, 5, $1, 16)`,
+    new Date(clock.now()).toISOString(),
+  );
+  // Ten requests, a second apart, each 3 minutes.
+  const isTaken = (): boolean => clock.monotonic() % (3 * MINUTE) > 170 * SECOND;
+  let served = 0;
+  sandbox.script(() => (isTaken() ? TOO_MANY : ((served += 1), OK)));
+  await insist(bench, process, HOUR);
+  expect(served).toBeGreaterThan(60);
+});
+
 test.each([
   ['a 429', 1, TOO_MANY],
   ['a 429 for the limit of the day', 2, FULL_DAY],

@@ -416,6 +416,16 @@ test('instants are read in UTC, whatever the server’s time zone', async () => 
 });
 
 test.each([
+  ['off', 'local'],
+  ['remote_apply', 'remote_apply'],
+])('with synchronous_commit = %s, the mirror writes with %s', async (set, used) => {
+  const url = await freshMirrorFile();
+  await onServer(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET synchronous_commit = ${set}`);
+  const database = await temporaryDatabase(url);
+  expect(await database.query('SHOW synchronous_commit')).toEqual([{ synchronous_commit: used }]);
+});
+
+test.each([
   ['sslmode=require', 1],
   ['sslmode=verify-full', 0],
   ['uselibpqcompat=true&sslmode=require', 0],

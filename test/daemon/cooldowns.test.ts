@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import { MINUTE } from '../../src/core/clock.ts';
+import { INBOXES, type ListKey } from '../../src/core/lists.ts';
+import { Cooldowns } from '../../src/daemon/sweeps/cooldowns.ts';
+
+const USERS: ListKey = { list: 'users', inboxId: '1' };
+const TAGS: ListKey = { list: 'tags', inboxId: '2' };
+
+test('after a pause, the lists whose 429s began it or an earlier one let others go first, until they are answered', () => {
+  const cooldowns = new Cooldowns();
+  const resting = (minutes: number): ListKey[] =>
+    [USERS, TAGS, INBOXES].filter((key) => cooldowns.has(key, minutes * MINUTE));
+  cooldowns.giveWay(USERS, 0);
+  expect(resting(4)).toEqual([USERS]);
+  expect(resting(5)).toEqual([]);
+  cooldowns.giveWay(TAGS, 10 * MINUTE);
+  expect(resting(14)).toEqual([USERS, TAGS]);
+  expect(resting(15)).toEqual([]);
+  cooldowns.end(USERS);
+  cooldowns.giveWay(TAGS, 20 * MINUTE);
+  expect(resting(24)).toEqual([TAGS]);
+});

@@ -47,7 +47,7 @@ describe('a daemon that reads single pages', () => {
     const house = await pagesHouse();
     const { clock, database } = house;
     const first = await house.start();
-    await clock.sleep(sized(10, 24) * HOUR);
+    await clock.sleep(sized(6, 24) * HOUR);
     await first.stop();
     const learned = await openMirror(database).rates();
     expect(learned.length).toBeGreaterThan(3);

@@ -37,7 +37,7 @@ test.each(someOf(REFUSED, 2))(
     const answers = await lastHour(
       house,
       ({ path }) => (path.startsWith(`/v1/inboxes/${id}${end}`) ? { status: 429 } : undefined),
-      sized(6, 10),
+      sized(4, 10),
     );
     expect(counted(answers, 200)).toBeGreaterThanOrEqual(least);
     expect(counted(answers, 429)).toBeLessThanOrEqual(6);
@@ -131,7 +131,7 @@ test('of twelve inboxes, those whose users are answered are read, although five 
   sandbox.script(({ path }) =>
     broken.some((id) => path.startsWith(`/v1/inboxes/${id}/users?`)) ? { status: 500 } : undefined,
   );
-  await clock.sleep(sized(10, 14) * HOUR);
+  await clock.sleep(sized(7, 14) * HOUR);
   const late = (await house.late()).filter((list) => !broken.some((id) => list.includes(id)));
   expect(late).toEqual([]);
 });
@@ -147,7 +147,7 @@ test.each(someOf(UNREAD, 1))('a new mirror is filled although %s draw 429s', asy
   const { id } = nthInbox(sandbox, 0);
   sandbox.script(({ path }) => (isRefused(path, id) ? { status: 429 } : undefined));
   await house.start();
-  await clock.sleep(sized(6, 8) * HOUR);
+  await clock.sleep(sized(4, 8) * HOUR);
   const { lists } = await house.status();
   const unread = lists.filter(({ list, inboxId, completeAsOf }) => {
     const path = list === 'inboxes' ? '/v1/inboxes?' : `/v1/inboxes/${inboxId}/${list}?`;

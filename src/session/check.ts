@@ -28,14 +28,16 @@ const LONGEST_REST_MS = 5 * SECOND;
 /**
  * Opens a session on the mirror, and creates none. A missing one is replaced by an empty stand-in in a
  * temporary folder, in which the ledger counts the requests of the check.
- * @throws MirrorError `CONFIG`, `USAGE` if this account may not read the mirror, or `DATABASE` if it could
- *   not be opened or created
+ * @throws MirrorError `CONFIG`, `USAGE` if this account may not read a SQLite mirror, or `DATABASE` if the
+ *   mirror could not be opened or created
  */
 export async function openCheck(io: Io, options: SessionOptions = {}): Promise<CheckSession> {
   const config = readConfig(readEnvironment(io.env, io.cwd), io.cwd, { service: true, own: io.env });
   const { databaseUrl, budget } = config;
   if (await exists(databaseUrl)) return { session: await openSession(io, options), plan: null };
-  if (!isPostgres(databaseUrl)) checkCreatable(sqlitePath(databaseUrl));
+  if (isPostgres(databaseUrl))
+    await (await import('../database/postgresql/open.ts')).checkPostgresCreatable(databaseUrl);
+  else checkCreatable(sqlitePath(databaseUrl));
   const folder = mkdtempSync(join(tmpdir(), 'inbox-mirror-'));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
   // The next command knows nothing of the requests, and must not send its own within the gap.

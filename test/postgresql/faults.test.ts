@@ -17,6 +17,7 @@ import {
 } from '../support/mirror.ts';
 import { createDatabase, newPostgresDatabase, onServer, postgresUrl } from '../support/provider.ts';
 import { startQuery } from '../support/query-process.ts';
+import { asRole } from '../support/roles.ts';
 import { count } from '../support/rows.ts';
 import { freshMirrorFile } from '../support/template.ts';
 import { addTrigger } from '../support/triggers.ts';
@@ -41,20 +42,6 @@ function changed(url: string, change: (address: URL) => void): string {
   const address = new URL(url);
   change(address);
   return address.href;
-}
-
-let roles = 0;
-
-/** The address of a database for a new role. The statements call the role `me`. */
-async function asRole(url: string, ...grants: string[]): Promise<string> {
-  const role = `role_${process.pid}_${(roles += 1)}`;
-  for (const statement of [`CREATE ROLE me LOGIN PASSWORD 'weak'`, ...grants])
-    await onServer(statement.replaceAll(/\bme\b/g, role), url);
-  onTestFinished(() => onServer(`DROP OWNED BY ${role}; DROP ROLE ${role}`, url));
-  return changed(url, (address) => {
-    address.username = role;
-    address.password = 'weak';
-  });
 }
 
 describe('opening a mirror fails with a message about', () => {

@@ -10,6 +10,11 @@ const UNSAFE =
   'cannot be reached over a secure connection. ' +
   'Check sslmode and sslrootcert in DATABASE_URL, and the server’s certificate';
 
+/** For a standby server, and for a setting of the server, the database or the role. */
+export const READ_ONLY =
+  'is read-only here: it is a standby server, or is set to be read-only. ' +
+  'Set DATABASE_URL to the primary server';
+
 /** No retry helps against a missing table. */
 const DAMAGE = /^42P01/;
 
@@ -65,11 +70,7 @@ const CAUSES: [RegExp, string][] = [
     'is short of memory or another resource. Nothing is lost; ' +
       'run the command again when the server is less busy',
   ],
-  [
-    /^25006/,
-    'is read-only here: it is a standby server, or is set to be read-only. ' +
-      'Set DATABASE_URL to the primary server',
-  ],
+  [/^25006/, READ_ONLY],
   [
     /^55P03/,
     'is locked by another program. Nothing is lost; ' +

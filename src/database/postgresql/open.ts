@@ -19,6 +19,7 @@ import { postgresql } from './dialect.ts';
 import { asPostgresError } from './errors.ts';
 import { forMigrations } from './migrating.ts';
 import { refuseTransactionPooling } from './pooler.ts';
+import { refuseHiddenSchema, refuseMissingRights } from './rights.ts';
 import { isTakenId, SequenceWatch, sequencesWereBehind } from './sequences.ts';
 
 /** At most 5 connections: a page's transaction, a slot's, and the statements beside them. */
@@ -66,7 +67,31 @@ export async function openPostgresForReading(url: string): Promise<Database> {
   const pool = poolOf(address, ['default_transaction_read_only = on']);
   const connection = await new PrismaPg({ ...pool, max: CONNECTIONS }, quietly(address)).connect();
   keepDigits(connection);
-  return pooled(connection, address);
+  const database = pooled(connection, address);
+  try {
+    await refuseHiddenSchema((sql, values) => database.query(sql, ...values), address);
+    return database;
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+/**
+ * Checks that a missing mirror could be created, without creating it.
+ * @throws MirrorError `DATABASE`, or `CONFIG` for another encoding than UTF8
+ */
+export async function checkPostgresCreatable(url: string): Promise<void> {
+  const address = addressOf(url);
+  const pool = poolOf(address, SESSION);
+  const connection = await new PrismaPg({ ...pool, max: 2 }, quietly(address)).connect();
+  const database = pooled(connection, address);
+  try {
+    // Side by side, because the migrations too need a second connection.
+    await Promise.all([refuseOtherEncodings(database), refuseMissingRights(database, address)]);
+  } finally {
+    await database.close();
+  }
 }
 
 /**

@@ -15,6 +15,7 @@ import {
 import { postgresql } from '../../database/postgresql/dialect.ts';
 import { asPostgresError } from '../../database/postgresql/errors.ts';
 import { refuseTransactionPooling } from '../../database/postgresql/pooler.ts';
+import { refuseHiddenSchema } from '../../database/postgresql/rights.ts';
 import { endSession, type ServerSession, serverSession } from '../../database/postgresql/session.ts';
 import {
   hintOf,
@@ -105,7 +106,8 @@ export async function openPostgresReadOnly(
 /**
  * Connects, checks that the database holds a mirror of this program or an older one, and begins the
  * transaction.
- * @throws MirrorError `USAGE` if there is no mirror yet, `DATABASE` if a newer program has migrated it
+ * @throws MirrorError `USAGE` if there is no mirror yet, `DATABASE` if a newer program has migrated it or the
+ *   role may not use its schema
  */
 async function beginReading(
   session: ReadSession,
@@ -128,7 +130,13 @@ async function beginReading(
     return rows.map(([first]) => first);
   };
   const tables = await texts(postgresql.tableNames);
-  if (!tables.includes('conversations')) throw noMirrorYet(name);
+  if (!tables.includes('conversations')) {
+    await refuseHiddenSchema(
+      async (sql, values) => (await unlessAborted(client.query(sql, values), signal)).rows,
+      address,
+    );
+    throw noMirrorYet(name);
+  }
   session.applied = tables.includes('_prisma_migrations') ? await texts(APPLIED) : [];
   refuseNewer(name, session.applied, shippedMigrations(postgresql));
   const onServer = await unlessAborted(serverSession(client), signal);

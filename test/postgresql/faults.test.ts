@@ -365,6 +365,26 @@ test('a reader in an open transaction neither blocks a sync nor sees half of it'
   expect(await Array.fromAsync(rows)).toEqual([[0]]);
 });
 
+// The letters and lengths of the driver's messages to the server.
+test.each([
+  ['is prepared', /generate_series/],
+  ['is executed', /E\0\0\0.C_\d+\0/s],
+  ['has sent its last rows', /C\0\0\0.PC_\d+\0/s],
+])(
+  'a connection that is cut when a statement %s fails the query',
+  async (_what, text) => {
+    const reader = await openReadOnly(await listenAndCut(await freshMirrorFile(), text));
+    const read = async (): Promise<unknown> =>
+      await Array.fromAsync((await reader.query('SELECT n FROM generate_series(1, 10) AS n')).rows);
+    expect(await failureOf(read())).toMatchObject({
+      code: 'DATABASE',
+      message: expect.stringContaining('has closed the connection'),
+    });
+    await reader.close();
+  },
+  10_000,
+);
+
 describe('a mirror in a separate schema', () => {
   test('creates a missing schema, even from several processes at once, and uses no other', async () => {
     const url = await newPostgresDatabase();

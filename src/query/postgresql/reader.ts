@@ -53,6 +53,8 @@ interface ReadSession {
   /** The mirror, for messages. */
   readonly name: string;
   readonly signal: AbortSignal | undefined;
+  /** Aborted when the connection breaks. The driver's cursor may miss that after its last row. */
+  readonly broken: AbortSignal;
   /** The names of the migrations that the mirror has. */
   applied: readonly string[];
 }
@@ -72,9 +74,15 @@ export async function openPostgresReadOnly(
 ): Promise<ReadOnlyMirror> {
   const address = addressOf(url);
   const client = clientOf(address);
-  const session: ReadSession = { client, name: address.name, signal, applied: [] };
-  // A broken connection fails the query that needs it.
-  client.on('error', () => undefined);
+  const broken = new AbortController();
+  client.on('error', (error) => broken.abort(error));
+  const session: ReadSession = {
+    client,
+    name: address.name,
+    signal,
+    broken: broken.signal,
+    applied: [],
+  };
   let onServer: ServerSession | undefined;
   let ended: Promise<void> | undefined;
   const disconnect = (): void => {
@@ -150,7 +158,7 @@ function timeoutAfter(limitMs: number | undefined): string[] {
 }
 
 async function runQuery(session: ReadSession, sql: string, values: readonly Cell[]): Promise<QueryResult> {
-  const { client, signal } = session;
+  const { client, signal, broken } = session;
   refuseNoStatement(sql);
   // One prepared statement cannot contain a second one that would end the transaction first.
   const cursor = client.query(
@@ -161,7 +169,7 @@ async function runQuery(session: ReadSession, sql: string, values: readonly Cell
   );
   const next = async (rows: number): Promise<Batch> => {
     try {
-      return await unlessAborted(readBatch(cursor, rows), signal);
+      return await unlessAborted(unlessAborted(readBatch(cursor, rows), broken), signal);
     } catch (error) {
       throw signal?.aborted === true ? signal.reason : await asFault(session, sql, error);
     }

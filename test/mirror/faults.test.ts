@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   chmodSync,
   copyFileSync,
@@ -8,16 +10,20 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import BetterSqlite3 from 'better-sqlite3';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../../src/database/open.ts';
 import { mirrorOf, newPlace, temporaryDatabase, temporaryFolder } from '../support/mirror.ts';
 import { NEWER_MIGRATION, plantNewerMigration } from '../support/newer-migration.ts';
+import { testProgram } from '../support/program.ts';
 import { ON_SQLITE, onServer, urlOf } from '../support/provider.ts';
 import { changesIn, count, firstInbox } from '../support/rows.ts';
 import { freshMirrorFile } from '../support/template.ts';
 import { addTrigger, dropTrigger } from '../support/triggers.ts';
 import { expectEqualToService } from '../support/truth.ts';
+
+const BIN = join(import.meta.dirname, '../../bin/inbox-mirror.cjs');
 
 /** Another program's connection to the file. */
 function otherProgram(path: string): BetterSqlite3.Database {
@@ -65,6 +71,31 @@ describe.runIf(ON_SQLITE)('an SQLite mirror', () => {
     expect(sandbox.arrivals.length - before).toBeLessThanOrEqual((300 - kept) / 10 + 3);
     await expectEqualToService(mirror);
   });
+
+  // SQLite then fails to make its file -shm, with another error than for a full file.
+  test.each([['query', 'SELECT 1'], ['status'], ['sync'], ['doctor']])(
+    'on a full disk without its side files is named in the error of %s',
+    async (...argv) => {
+      const { folder, env } = await testProgram();
+      // No file may become larger than 16 blocks, which are 8 or 16 KiB.
+      const limited = ['-c', 'ulimit -f 16; exec "$0" "$@"', process.execPath, BIN, ...argv];
+      const child = spawn('sh', limited, {
+        cwd: folder,
+        env: { PATH: process.env['PATH'], NODE_DISABLE_COMPILE_CACHE: '1', ...env },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      onTestFinished(() => void child.kill('SIGKILL'));
+      const [stdout, stderr, [status]] = await Promise.all([
+        text(child.stdout),
+        text(child.stderr),
+        once(child, 'close'),
+      ]);
+      expect((stdout + stderr).replaceAll(/\s+/g, ' ')).toMatch(
+        /cannot grow: the disk is full. Nothing is lost/,
+      );
+      expect(status).toBe(1);
+    },
+  );
 
   test('that another program locks is named in the error, and the next pass completes it', async () => {
     const path = await freshMirrorFile();

@@ -16,7 +16,8 @@ const CAUSES: [RegExp, string][] = [
       'close the program that has it open for writing, then run the command again',
   ],
   [
-    /SQLITE_FULL|database or disk is full/i,
+    // SHMSIZE: the file -shm cannot get its first 32 KiB.
+    /SQLITE_FULL|SQLITE_IOERR_SHMSIZE|database or disk is full/i,
     'cannot grow: the disk is full. Nothing is lost; free some space and run the command again',
   ],
   [

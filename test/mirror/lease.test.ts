@@ -123,6 +123,16 @@ describe('the lease', () => {
     expect(await readLease(db)).toMatchObject({ pid: 2 });
   });
 
+  test('is taken from the holder that the claimant replaces, and not from one that came after it', async () => {
+    const db = await database();
+    const { holder } = await acquireLease(db, claim(1));
+    await acquireLease(db, claim(2, { replaces: holder }));
+    await expect(acquireLease(db, claim(3, { replaces: holder }))).rejects.toMatchObject({
+      code: 'LEASE_HELD',
+    });
+    expect(await readLease(db)).toMatchObject({ pid: 2 });
+  });
+
   test('goes to one of several processes that see the same dead holder', async () => {
     const path = await freshMirrorFile();
     const databases = [];

@@ -7,6 +7,8 @@ import { temporaryDatabase } from '../../support/mirror.ts';
 import { casesOf, rule } from '../../support/rule.ts';
 import { freshMirrorFile } from '../../support/template.ts';
 
+const LIMITS = { gapMs: SECOND, unansweredMs: SECOND, cap: 5000, ownIds: [], bootAt: null };
+
 /** A host that runs a command by cron; `isRefused`: the service, or its proxy, answers 401. */
 interface Host {
   readonly name: string;
@@ -41,8 +43,7 @@ async function runs(forMs: number, ...hosts: readonly Host[]): Promise<Sent[]> {
     const ledger = ledgers.get(name)!;
     const now = begun + at;
     await ledger.retryKey(access, now);
-    const limits = { gapMs: SECOND, unansweredMs: SECOND, cap: 5000, access, ownIds: [], bootAt: null };
-    const grant = await ledger.grant(ENTRY, limits, now);
+    const grant = await ledger.grant(ENTRY, { ...LIMITS, access }, now);
     if (!grant.granted) continue;
     sent.push({ host: name, at, refused: isRefused });
     if (isRefused) await ledger.refuseKey(access, 'HTTP 401', now);
@@ -127,6 +128,26 @@ test('each of several keys is sent once an hour beside one that works', async ()
     expect(refused).toHaveLength(24);
   }
   expect(sent.filter(({ host }) => host === ok.name)).toHaveLength(96);
+});
+
+test('a gate that a person opens while a slot is refused for the key stays open', async () => {
+  const database = await temporaryDatabase(await freshMirrorFile());
+  const ledger = new DatabaseLedger(database);
+  const now = new TestClock().now();
+  await ledger.refuseKey('refused', 'HTTP 401', now);
+  // The gate is open for other keys only.
+  await ledger.passOtherRefusal('another');
+  const openedMeanwhile = new DatabaseLedger({
+    ...database,
+    async execute(...statement) {
+      await ledger.openGate(now);
+      return await database.execute(...statement);
+    },
+  });
+  const limits = { ...LIMITS, access: 'refused' };
+  expect(await openedMeanwhile.grant(ENTRY, limits, now)).toMatchObject({ because: 'key' });
+  expect(await ledger.gateState()).toMatchObject({ refusedKey: null });
+  expect(await ledger.grant(ENTRY, limits, now)).toMatchObject({ granted: true });
 });
 
 /** No request with a refused key follows another one within an hour. */

@@ -163,6 +163,18 @@ test('a limit of the day for a list that alone draws 429s ends when others are s
   expect(process.events.filter(({ kind }) => kind === 'day-full')).toHaveLength(2);
 });
 
+test('a gap that 429s have made longer than any request holds for another process too', async () => {
+  const bench = benchOf();
+  const place = await freshMirrorFile();
+  const slow = { budget: { perSecond: 0.2 } };
+  const before = await bench.start(place, slow);
+  await before.ask();
+  await before.database.execute(`UPDATE gate_state SET slowdown = 16`);
+  await bench.clock.sleep(75 * SECOND);
+  await (await bench.start(place, slow)).ask();
+  expect(gapsOf(bench.sandbox)[0]).toBeGreaterThanOrEqual(16 * 5 * SECOND);
+});
+
 test.each(['Infinity', '-Infinity', '1e300', '17', '0', '-5'])(
   'a slowdown of %s that another program has stored neither stops requests nor brings them closer',
   async (value) => {

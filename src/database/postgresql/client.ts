@@ -1,4 +1,7 @@
-import { Client, type ClientConfig } from 'pg';
+import type { Socket } from 'node:net';
+import { Client, type ClientBase, type ClientConfig } from 'pg';
+import { MINUTE } from '../../core/clock.ts';
+import { duration } from '../../core/humanize.ts';
 
 type Callback = Parameters<Client['connect']>[0];
 
@@ -30,4 +33,27 @@ export class PooledClient extends Client {
     if (callback === undefined) return Promise.reject(failure);
     process.nextTick(callback, failure);
   }
+}
+
+/**
+ * A statement that gets no answer for this many ms fails. No statement of the mirror takes that long: the
+ * longest take seconds, and a lock is waited for 10 s at most. A daemon whose loop gets no answer ends
+ * earlier, after 3 minutes (`daemon/watches/stuck.ts`).
+ */
+const ANSWER_MS = 4 * MINUTE;
+
+/**
+ * Ends a connection on which nothing arrives for {@link ANSWER_MS}: its statement fails. A proxy that has
+ * lost the server may keep the connection alive for ever. The pool ends idle connections within seconds.
+ */
+export function endWhenSilent(client: ClientBase): void {
+  const stream = (client as Client).connection.stream as Socket;
+  stream.setTimeout(ANSWER_MS);
+  stream.on('timeout', () => {
+    const { bytesRead } = stream;
+    // After a stop of the process, an answer that has arrived meanwhile is read first.
+    setImmediate(() => {
+      if (stream.bytesRead === bytesRead) stream.destroy(new Error(`no answer for ${duration(ANSWER_MS)}`));
+    });
+  });
 }

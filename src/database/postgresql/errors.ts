@@ -6,6 +6,9 @@ const UNREACHABLE =
   'the right host and port, then run the command again';
 const CUT =
   'has closed the connection, or is just starting or stopping. Nothing is lost; run the command again';
+const SILENT =
+  'has left a statement without an answer. Nothing is lost. Check the server, and any proxy or tunnel in ' +
+  'front of it, then run the command again';
 const UNSAFE =
   'cannot be reached over a secure connection. ' +
   'Check sslmode and sslrootcert in DATABASE_URL, and the server’s certificate';
@@ -86,6 +89,7 @@ const CAUSES: [RegExp, string][] = [
     /^(58|XX00[12]|F0)/,
     'cannot read or write its files. Nothing that was applied is lost; the server’s log has the details',
   ],
+  [/^no answer for /, SILENT],
   [/TlsConnectionError|SSL|certificate/i, UNSAFE],
   [/^(ECONNRESET|EPIPE|08|57P|25P0[34])|ConnectionClosed/i, CUT],
   [/connection terminated (?!due)|not queryable|connection error/i, CUT],

@@ -14,7 +14,7 @@ import type { PrismaClient } from '../generated/sqlite/client.ts';
 import { isMirrorError, MirrorError } from '../../core/errors.ts';
 import { migrate } from '../migrations/migrate.ts';
 import { addressOf, connectionTo, type PostgresAddress, sessionOf } from './address.ts';
-import { PooledClient } from './client.ts';
+import { endWhenSilent, PooledClient } from './client.ts';
 import { postgresql } from './dialect.ts';
 import { asPostgresError } from './errors.ts';
 import { forMigrations } from './migrating.ts';
@@ -45,7 +45,11 @@ export async function openPostgres(url: string): Promise<Database> {
   const sequences = new SequenceWatch(schema);
   const pool = poolOf(address, SESSION, KEEP_COMMITTED);
   const events = quietly(address, () => sequences.connectionLost());
-  const connection = await new PrismaPg({ ...pool, max: CONNECTIONS }, events).connect();
+  const onConnect = async (client: ClientBase): Promise<void> => {
+    endWhenSilent(client);
+    await pool.onConnect(client);
+  };
+  const connection = await new PrismaPg({ ...pool, onConnect, max: CONNECTIONS }, events).connect();
   const database = pooled(connection, address, sequences);
   try {
     await refuseOtherEncodings(database);

@@ -363,7 +363,7 @@ test('a list that fails does not keep a daemon that restarts every ten minutes f
   const house = await daemonHouse({
     sandbox: { conversations: [120, 60], perDay: 480 },
     limits: { pageSize: 20, perDay: 480, reserved: 24 },
-    pollMs: 10_000,
+    pollMs: 60_000,
     readPages: true,
   });
   const { clock, sandbox } = house;

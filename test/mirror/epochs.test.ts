@@ -13,7 +13,7 @@ import { ON_SQLITE } from '../support/provider.ts';
 import { backUp, restore } from '../support/restore.ts';
 import { freshMirrorFile } from '../support/template.ts';
 
-const HISTORIES = histories(ON_SQLITE ? 15 : 4, ON_SQLITE ? 600 : 100);
+const HISTORIES = histories(ON_SQLITE ? 10 : 4, ON_SQLITE ? 600 : 100);
 const AT = iso(Date.parse('2026-03-02T08:00:00Z'));
 const START: Cursor = { id: 0, epoch: null };
 

@@ -15,7 +15,7 @@ import { freshMirrorFile, quickMirror } from '../support/template.ts';
 import { Trial } from '../support/trial.ts';
 
 const MINUTE = 60_000;
-const HISTORIES = ON_SQLITE ? histories(4, 400) : histories(1, 60);
+const HISTORIES = ON_SQLITE ? histories(3, 400) : histories(1, 60);
 const SMALL: Partial<SandboxOptions> = {
   idType: 'string',
   conversations: [24, 11],

@@ -12,7 +12,7 @@ import { conversationColumns, expectEqualToService, inboxColumns, tagColumns } f
 
 const MOST_REMOVED = 20;
 const PAGE_SIZE = 10;
-const HISTORIES = histories(ON_SQLITE ? 6 : 2, ON_SQLITE ? 150 : 30);
+const HISTORIES = histories(ON_SQLITE ? 4 : 2, ON_SQLITE ? 150 : 30);
 
 /** One event in the account. The numbers select rows among those that exist at the time. */
 interface Happening {

@@ -15,7 +15,7 @@ import { ON_SQLITE, PROVIDER } from '../support/provider.ts';
 import { quickMirror } from '../support/template.ts';
 import { fold, readTables, type World } from './fold.ts';
 
-const HISTORIES = histories(ON_SQLITE ? 5 : 2, 300);
+const HISTORIES = histories(ON_SQLITE ? 3 : 2, 300);
 
 const MIGRATION = join(
   import.meta.dirname,

@@ -47,7 +47,7 @@ const MEANINGS: readonly StatusMeanings[] = [
   { final: ['pending'], waiting: ['snoozed'] },
 ];
 
-const HISTORIES = histories(ON_SQLITE ? 8 : 3, 500);
+const HISTORIES = histories(ON_SQLITE ? 5 : 2, 500);
 
 test(
   'after any history, the intervals match every sync, never overlap, and agree with the daily views',

@@ -8,7 +8,7 @@ import { testLog } from '../../support/log.ts';
 import type { TestMirror } from '../../support/mirror.ts';
 import { quickMirror } from '../../support/template.ts';
 
-const HISTORIES = histories(5, 100);
+const HISTORIES = histories(3, 100);
 const WEBHOOK = {
   url: 'http://receiver.example/hook',
   secret: `whsec_${Buffer.alloc(32, 7).toString('base64')}`,

@@ -9,7 +9,7 @@ import { ON_SQLITE } from '../../support/provider.ts';
 import { freshMirrorFile } from '../../support/template.ts';
 import { type Bench, benchOf, ENTRY, OK, PatientClock, type Process, times } from './bench.ts';
 
-const HISTORIES = histories(ON_SQLITE ? 15 : 4, ON_SQLITE ? 250 : 60);
+const HISTORIES = histories(ON_SQLITE ? 10 : 3, ON_SQLITE ? 250 : 60);
 const FAST = { perSecond: 1000 };
 
 /** The gate's error for a spent day budget. */

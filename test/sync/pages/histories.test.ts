@@ -13,7 +13,7 @@ import { syncSettled } from '../../support/settle.ts';
 import { expectEqualToService, wrongTombstones } from '../../support/truth.ts';
 
 /** Six properties: together 2,000 histories on each database in the soak. */
-const HISTORIES = ON_SQLITE ? histories(4, 500) : histories(1, 340);
+const HISTORIES = ON_SQLITE ? histories(3, 500) : histories(1, 340);
 const UNFIT_HISTORIES = ON_SQLITE ? histories(2, 250) : histories(1, 340);
 
 /** The bookmarks of each list divide it without a gap: one at its start, then in order. */

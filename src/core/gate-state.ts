@@ -41,11 +41,11 @@ const STRIKE_STEPS = 3;
 const SERVED_PER_STRIKE = 10;
 
 /**
- * While the gap is longer, a served request counts so many times as the gap is longer, up to this number:
- * otherwise another client that sends a few requests each 3 minutes kept the count up for days. A single
- * served request still takes no strike away.
+ * While the gap is N times as long, a served request counts N times, at most this often. Otherwise ten
+ * requests of another client each 3 minutes keep the strikes at five for days: the longer gap lets fewer than
+ * {@link SERVED_PER_STRIKE} requests through. A single served request takes no strike away.
  */
-const MOST_SERVED_AT_ONCE = 8;
+const MOST_COUNTED = 8;
 
 /**
  * The number of a 429 that arrives at `now` (epoch ms).
@@ -55,7 +55,7 @@ export function nextStrike({ strikes, endedAt, slowdown }: GateState, now: numbe
   const quiet = endedAt === null ? 0 : Math.max(0, now - endedAt.getTime()) / STRIKE_MEMORY_MS;
   if (quiet >= 1) return 1;
   const kept = quiet < 1 / STRIKE_STEPS ? strikes : Math.ceil((1 - quiet) * STRIKE_STEPS);
-  const counted = served * Math.min(slowdown, MOST_SERVED_AT_ONCE);
+  const counted = served * Math.min(slowdown, MOST_COUNTED);
   const left = Math.max(0, strikes - Math.floor(counted / SERVED_PER_STRIKE));
   return Math.min(kept, left, LAST_STRIKE - 1) + 1;
 }

@@ -100,14 +100,14 @@ test('doctor without a mirror fails if the database has another encoding than UT
 });
 
 test.each([
-  ['doctor'],
-  ['status'],
-  ['query', 'SELECT 1'],
-  ['tables'],
-  ['changes'],
-  ['export', 'conversations'],
-  ['plan'],
-])('%s (%s) names the right that is missing where the role may not use the schema', async (...argv) => {
+  [['doctor']],
+  [['status']],
+  [['query', 'SELECT 1']],
+  [['tables']],
+  [['changes']],
+  [['export', 'conversations']],
+  [['plan']],
+])('%j names the right that is missing where the role may not use the schema', async (argv) => {
   const program = await programFor(await hiddenMirror());
   const { exitCode, stdout, stderr } = await program.run(...argv);
   const words = (stdout + stderr).replaceAll(/\s+/g, ' ');

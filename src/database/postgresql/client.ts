@@ -36,9 +36,8 @@ export class PooledClient extends Client {
 }
 
 /**
- * A statement that gets no answer for this many ms fails. No statement of the mirror takes that long: the
- * longest take seconds, and a lock is waited for 10 s at most. A daemon whose loop gets no answer ends
- * earlier, after 3 minutes (`daemon/watches/stuck.ts`).
+ * A statement that gets no answer for this many ms fails. The longest ones take seconds, or wait for a lock
+ * until `lock_timeout`. A daemon whose loop gets no answer ends earlier (`STUCK_MS`).
  */
 const ANSWER_MS = 4 * MINUTE;
 

@@ -43,7 +43,7 @@ export async function openPostgres(url: string): Promise<Database> {
   const address = addressOf(url);
   const { schema, name } = address;
   const sequences = new SequenceWatch(schema);
-  const pool = poolOf(address, SESSION, KEEP_COMMITTED);
+  const pool = poolOf(address, SESSION, [KEEP_COMMITTED]);
   const events = quietly(address, () => sequences.connectionLost());
   const onConnect = async (client: ClientBase): Promise<void> => {
     endWhenSilent(client);
@@ -99,10 +99,10 @@ export async function checkPostgresCreatable(url: string): Promise<void> {
 }
 
 /**
- * The options of a pool whose connections begin with these settings, then with `statement`. The first one
- * looks for a pooler.
+ * The options of a pool whose connections begin with these settings, then with these statements. The
+ * first one looks for a pooler.
  */
-function poolOf(address: PostgresAddress, settings: readonly string[], statement = '') {
+function poolOf(address: PostgresAddress, settings: readonly string[], statements: readonly string[] = []) {
   let checked: Promise<void> | undefined;
   return {
     ...connectionTo(address),
@@ -114,7 +114,7 @@ function poolOf(address: PostgresAddress, settings: readonly string[], statement
         throw error;
       });
       await checked;
-      await client.query(`${sessionOf(address, settings)}; ${statement}`);
+      await client.query([sessionOf(address, settings), ...statements].join('; '));
     },
   };
 }

@@ -55,8 +55,7 @@ export async function refuseMissingRights(
   { query }: Pick<Sql, 'query'>,
   { schema: wanted, name }: PostgresAddress,
 ): Promise<void> {
-  const [rights] = await query<Rights>(RIGHTS, wanted);
-  if (rights === undefined) return;
+  const [rights] = (await query<Rights>(RIGHTS, wanted)) as [Rights];
   const { schema, role, is_read_only, may_create_schema, may_create_tables } = rights;
   if (is_read_only) throw new MirrorError('DATABASE', `The database ${name} ${READ_ONLY}.`);
   if (may_create_tables ?? may_create_schema) return;

@@ -7,6 +7,7 @@ import { readDatabaseUrl } from '../session/config/database-url.ts';
 import { configError, readEnvironment } from '../session/config/environment.ts';
 import { type Change, changesOf, type ChangesOptions } from './changes.ts';
 import { type ListFreshness, readFreshness } from './freshness.ts';
+import { OPEN, refuseWrong } from './options.ts';
 import { type PassOptions, type PassResult, type ResyncOptions, runPassFor } from './passes.ts';
 import { refuseOldNode } from './runtime.ts';
 
@@ -54,12 +55,14 @@ export interface OpenedMirror extends AsyncDisposable {
 /**
  * Opens an existing mirror for a program.
  * @param options an address, or {@link OpenOptions}
- * @throws MirrorError `CONFIG` for a wrong address, `USAGE` if it holds no mirror, `DATABASE` if it cannot be
- *   opened or another version of this program has migrated it
+ * @throws MirrorError `CONFIG` for a wrong address, `USAGE` for wrong options or if it holds no mirror,
+ *   `DATABASE` if it cannot be opened or another version of this program has migrated it
  */
 export async function openMirror(options: string | OpenOptions = {}): Promise<OpenedMirror> {
   refuseOldNode(process.versions.node);
-  const { address, env, cwd = process.cwd() } = typeof options === 'string' ? { address: options } : options;
+  const open = typeof options === 'string' ? { address: options } : options;
+  refuseWrong('openMirror', OPEN, open);
+  const { address, env, cwd = process.cwd() } = open;
   const databaseUrl = urlOf(address, env ?? process.env, cwd);
   const { database, client } = await openForReading(databaseUrl, noMirrorYet);
   const mirror = mirrorOn(database);

@@ -2,12 +2,20 @@ import { z } from 'zod';
 import { MirrorError } from '../core/errors.ts';
 import { LIST_NAMES } from '../core/lists.ts';
 import type { ChangesOptions } from './changes.ts';
+import type { OpenOptions } from './library.ts';
 import type { PassOptions, ResyncOptions } from './passes.ts';
 
 /** A check for each option. */
 type Known<Options> = Record<keyof Options, z.ZodType>;
 
+const DATE = z.date({ error: 'Invalid input: expected a valid Date' });
+
 /** The options of each method. In plain JavaScript, no compiler checks them. */
+export const OPEN = z.strictObject({
+  address: z.string().optional(),
+  env: z.looseObject({}).optional(),
+  cwd: z.string().optional(),
+} satisfies Known<OpenOptions>);
 export const SYNC = z.strictObject({
   lists: z.array(z.enum(LIST_NAMES)).min(1).optional(),
   inboxId: z.string().optional(),
@@ -22,8 +30,8 @@ export const CHANGES = z.strictObject({
   inboxId: z.string().optional(),
   itemId: z.string().optional(),
   field: z.string().optional(),
-  since: z.date().optional(),
-  until: z.date().optional(),
+  since: DATE.optional(),
+  until: DATE.optional(),
   afterId: z.union([z.number(), z.string()]).optional(),
   follow: z.boolean().optional(),
   signal: z.instanceof(AbortSignal).optional(),

@@ -314,15 +314,16 @@ describe('changes', () => {
   });
 
   test.each([
-    { afterId: Number.NaN },
-    { afterId: -1 },
-    { afterId: '4-x' },
-    { since: new Date('x') },
-    { list: 'nope' as never },
-    { lists: ['tags'] } as never,
-  ])('with the wrong option %o are refused', async (options) => {
+    [{ afterId: Number.NaN }, 'afterId'],
+    [{ afterId: -1 }, '-1'],
+    [{ afterId: '4-x' }, '4-x'],
+    [{ since: new Date('x') }, 'since: Invalid input: expected a valid Date'],
+    [{ list: 'nope' as never }, 'list'],
+    [{ lists: ['tags'] } as never, 'Unrecognized key: "lists"'],
+  ])('with the wrong option %o are refused', async (options, words) => {
     const { mirror } = await smallAccount();
-    expect(() => mirror.changes(options)).toThrow(expect.objectContaining({ code: 'USAGE' }) as Error);
+    const refusal = { code: 'USAGE', message: expect.stringContaining(words) as unknown };
+    expect(() => mirror.changes(options)).toThrow(expect.objectContaining(refusal) as Error);
   });
 });
 
@@ -466,6 +467,19 @@ describe('opening', () => {
         code: 'USAGE',
         message: expect.stringContaining('There is no mirror at') as unknown,
       });
+  });
+
+  test.each([
+    [{ adress: 'file:./other.db' }, 'Unrecognized key: "adress". The options are: address, env, cwd.'],
+    [{ address: new URL('file:///other.db') }, 'address: Invalid input: expected string'],
+    [5, 'Invalid input: expected object, received number'],
+    [null, 'Invalid input: expected object, received null'],
+    [new URL('file:///other.db'), 'Unrecognized key'],
+  ])('for a caller in plain JavaScript refuses the options %j', async (options, message) => {
+    await expect(openMirror(options as never)).rejects.toMatchObject({
+      code: 'USAGE',
+      message: expect.stringContaining(`openMirror: ${message}`) as unknown,
+    });
   });
 
   test('fails for a database of another program, for a folder and for another file', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { MINUTE } from '../../src/core/clock.ts';
+import { HOUR, MINUTE } from '../../src/core/clock.ts';
 import { INBOXES, type ListKey } from '../../src/core/lists.ts';
 import { Cooldowns } from '../../src/daemon/sweeps/cooldowns.ts';
 
@@ -19,4 +19,13 @@ test('after a pause, the lists whose 429s began it or an earlier one let others 
   cooldowns.end(USERS);
   cooldowns.giveWay(TAGS, 20 * MINUTE);
   expect(resting(24)).toEqual([TAGS]);
+});
+
+test('a list whose 429 began a pause hours ago does not rest after the pauses of others', () => {
+  const cooldowns = new Cooldowns();
+  cooldowns.giveWay(USERS, 0);
+  cooldowns.giveWay(TAGS, 4 * HOUR - 1);
+  expect(cooldowns.has(USERS, 4 * HOUR)).toBe(true);
+  cooldowns.giveWay(TAGS, 5 * HOUR);
+  expect(cooldowns.has(USERS, 5 * HOUR + MINUTE)).toBe(false);
 });

@@ -38,11 +38,6 @@ export class Backoff {
     this.#waits.delete(name);
   }
 
-  /** The names that `begin` got and `end` did not, also if their wait is over. */
-  names(): string[] {
-    return [...this.#waits.keys()];
-  }
-
   /** When the wait ends; 0 if there is none. */
   until(name: string): number {
     return this.#waits.get(name)?.until ?? 0;

@@ -3,7 +3,7 @@ import { isMirrorError } from '../../core/errors.ts';
 import { INBOXES, keysOf, listId, type ListKey } from '../../core/lists.ts';
 import type { DueList } from '../../sync/planning/agenda.ts';
 import { Backoff } from './backoff.ts';
-import { KindRests } from './kind-rests.ts';
+import { KindRests, LETS_OTHERS_FIRST_MS } from './kind-rests.ts';
 
 /** A list whose 429 has shut the gate rests this many ms after the pause. */
 const GIVE_WAY_MS = 5 * MINUTE;
@@ -11,6 +11,8 @@ const GIVE_WAY_MS = 5 * MINUTE;
 /** The lists that cannot be read now. A broken list must not delay the others. Times are monotonic ms. */
 export class Cooldowns {
   readonly #backoff = new Backoff({ firstMs: 5 * MINUTE, longestMs: 60 * MINUTE });
+  /** When the last pause ends that a 429 for the list has begun, for lists that were not answered since. */
+  readonly #pauseEnds = new Map<string, number>();
   /** The lists whose 429s have shut the gate. */
   readonly #refused = new Backoff({ firstMs: GIVE_WAY_MS, longestMs: GIVE_WAY_MS });
   readonly #kinds = new KindRests();
@@ -36,13 +38,15 @@ export class Cooldowns {
   }
 
   /**
-   * Lets other lists go first after a pause that a 429 for this list has begun, also before those whose 429s
-   * began earlier pauses. If such lists tried the gate again, they would leave the others a few requests an
-   * hour.
+   * Lets other lists go first after a pause that a 429 for this list has begun, also before those whose
+   * 429s began other pauses of the last hours. If such lists tried the gate again, they would leave the
+   * others a few requests an hour.
    * @param pauseEnds monotonic ms
    */
   giveWay(key: ListKey, pauseEnds: number): void {
-    for (const id of [...this.#refused.names(), listId(key)]) this.#refused.begin(id, pauseEnds);
+    this.#pauseEnds.set(listId(key), pauseEnds);
+    for (const [id, ownEnds] of this.#pauseEnds)
+      if (pauseEnds - ownEnds < LETS_OTHERS_FIRST_MS) this.#refused.begin(id, pauseEnds);
     this.#kinds.giveWay(key, pauseEnds + GIVE_WAY_MS);
   }
 
@@ -60,6 +64,7 @@ export class Cooldowns {
   end(key: ListKey): void {
     this.#backoff.end(listId(key));
     this.#refused.end(listId(key));
+    this.#pauseEnds.delete(listId(key));
     this.#kinds.noteAnswer(key);
     this.#inOutage.delete(listId(key));
     this.#released.delete(listId(key));

@@ -1,4 +1,4 @@
-import { MINUTE } from '../../core/clock.ts';
+import { HOUR, MINUTE } from '../../core/clock.ts';
 import { listId, type ListKey, type ListName } from '../../core/lists.ts';
 import { Backoff } from './backoff.ts';
 
@@ -6,12 +6,18 @@ import { Backoff } from './backoff.ts';
 const LEAST_LISTS = 3;
 
 /**
+ * A list that failed lets others go first for this many ms. If the schedules are beyond the budget, a list
+ * that always came last would never be read.
+ */
+export const LETS_OTHERS_FIRST_MS = 4 * HOUR;
+
+/**
  * The kinds of list that fail, in every inbox as it seems. After a rest one list shows whether its kind can
  * be read again: with a hundred inboxes, tries for each of them would take the day. Times are monotonic ms.
  */
 export class KindRests {
-  /** The lists whose last try failed, the longest untried first. */
-  readonly #failed = new Set<string>();
+  /** When the lists whose last try failed did so, the longest untried first. */
+  readonly #failed = new Map<string, number>();
   /** By kind the lists that have failed since one was answered. */
   readonly #sinceAnswer = new Map<ListName, Set<string>>();
   readonly #rests = new Backoff({ firstMs: 5 * MINUTE, longestMs: 60 * MINUTE });
@@ -22,7 +28,7 @@ export class KindRests {
   noteFailure(key: ListKey, now: number, inOutage = false): void {
     const id = listId(key);
     this.#failed.delete(id);
-    this.#failed.add(id);
+    this.#failed.set(id, now);
     this.#sinceAnswer.set(key.list, (this.#sinceAnswer.get(key.list) ?? new Set()).add(id));
     const rests = this.#rests.until(key.list) > now;
     if (!inOutage && !rests && this.#isDoubted(key.list)) this.#rests.begin(key.list, now);
@@ -48,8 +54,8 @@ export class KindRests {
   }
 
   /**
-   * Lists that have not failed come first. Of a kind that fails at most one list is left: the first of those,
-   * or the one that was tried longest ago.
+   * Lists that have not failed lately come first. Of a kind that fails at most one list is left: the first
+   * of those, or the one that was tried longest ago.
    */
   mayBegin<Due extends { readonly key: ListKey }>(
     due: readonly Due[],
@@ -66,7 +72,7 @@ export class KindRests {
     }
     return ready
       .filter((one) => !this.#isDoubted(one.key.list) || tests.get(one.key.list) === one)
-      .toSorted((a, b) => Number(this.#hasFailed(a.key)) - Number(this.#hasFailed(b.key)));
+      .toSorted((a, b) => Number(this.#isLast(a.key, now)) - Number(this.#isLast(b.key, now)));
   }
 
   #isDoubted(list: ListName): boolean {
@@ -77,12 +83,13 @@ export class KindRests {
     return this.#sinceAnswer.get(list)?.size ?? 0;
   }
 
-  #hasFailed(key: ListKey): boolean {
-    return this.#failed.has(listId(key));
+  #isLast(key: ListKey, now: number): boolean {
+    const failedAt = this.#failed.get(listId(key));
+    return failedAt !== undefined && now - failedAt < LETS_OTHERS_FIRST_MS;
   }
 
   /** -1 for a list that has not failed. */
   #turnOf(key: ListKey): number {
-    return [...this.#failed].indexOf(listId(key));
+    return [...this.#failed.keys()].indexOf(listId(key));
   }
 }

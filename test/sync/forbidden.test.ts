@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { passExitCode } from '../../src/cli/pass/outcome.ts';
-import { DAY, HOUR } from '../../src/core/clock.ts';
+import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
 import { EXIT } from '../../src/core/errors.ts';
 import { listId } from '../../src/core/lists.ts';
 import { daemonHouse } from '../support/daemon.ts';
@@ -78,6 +78,20 @@ describe('a 403 for one list', () => {
       `conversations ${id}:`,
     ]);
     await second.stop();
+  });
+
+  test('that comes at the same time each night does not keep the daemon from reading the list', async () => {
+    const house = await daemonHouse({ sandbox: { conversations: [5, 5] }, pollMs: 5 * MINUTE });
+    const { clock, sandbox } = house;
+    const path = `/v1/inboxes/${firstInbox(sandbox).id}/conversations`;
+    await house.start();
+    await clock.sleep(HOUR);
+    const night = clock.now();
+    sandbox.script((request) =>
+      request.path.startsWith(path) && (clock.now() - night) % DAY < HOUR ? FORBIDDEN : undefined,
+    );
+    await clock.sleep(DAY);
+    expect(await house.late()).toEqual([]);
   });
 });
 

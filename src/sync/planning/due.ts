@@ -88,8 +88,11 @@ export function isDue(latest: readonly LatestSweep[], dueSince: Date | null): bo
   );
 }
 
-/** A list that the key may not read (403) is tried again after this many ms, whatever its slots. */
-const FORBIDDEN_REST_MS = DAY;
+/**
+ * A list that the key may not read (403) is tried again after this many ms, whatever its slots. After a whole
+ * day, a list that is refused at the same time each night would be tried just then, and never read.
+ */
+const FORBIDDEN_REST_MS = 21 * HOUR;
 
 /** A list rests for at least this many ms after its first failed walk, then twice as long each time. */
 const FIRST_REST_MS = 15 * MINUTE;

@@ -31,8 +31,11 @@ export const REQUEST_TIMEOUT_MS = 30 * SECOND;
  */
 export const BUDGET_WINDOW_MS = DAY + REQUEST_TIMEOUT_MS;
 
-/** A limit of the day that the service showed leaves at least this many requests: one an hour may test it. */
-const LEAST_BY_LIMIT = 24;
+/**
+ * A full day of the service leaves at least this share of the configured requests. Without it, another client
+ * that fills the account's day each night would lower the budget further each night.
+ */
+const LEAST_BY_LIMIT = 1 / 4;
 
 /** The facts that lower a configured budget, as long as they last. */
 export interface Lowering {
@@ -51,7 +54,7 @@ export function lowered(
   { perDay, reserved }: Pick<Budget, 'perDay' | 'reserved'>,
   { dayLimit, others }: Lowering,
 ): Required<Pick<Budget, 'perDay' | 'reserved' | 'isUsedUp'>> {
-  const byLimit = dayLimit === null ? perDay : Math.max(LEAST_BY_LIMIT, dayLimit);
+  const byLimit = dayLimit === null ? perDay : Math.max(Math.ceil(LEAST_BY_LIMIT * perDay), dayLimit);
   const ofKey = Math.max(perDay, ...others.map((other) => other.perDay));
   const byOthers = others.reduce((rest, { sent }) => rest - sent, ofKey);
   const left = Math.max(1, Math.min(perDay, byLimit, byOthers));

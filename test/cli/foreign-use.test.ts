@@ -9,7 +9,10 @@ const DAY_FULL = {
 
 /** A mirror of a small account whose day another client fills after `sent` requests of the mirror. */
 async function dayFullAfter(sent: number): Promise<TestProgram> {
-  const program = await testProgram({ conversations: [700] }, { PAGE_SIZE: '10', REQUESTS_RESERVED: '500' });
+  const program = await testProgram(
+    { conversations: [700] },
+    { PAGE_SIZE: '10', REQUESTS_PER_DAY: '200', REQUESTS_RESERVED: '20' },
+  );
   const { sandbox } = program;
   sandbox.script(() => (sandbox.arrivals.length > sent ? DAY_FULL : undefined));
   expect(await program.run('sync')).toMatchObject({ exitCode: 4 });
@@ -35,12 +38,12 @@ test('a person who resets the gate also restores the budget', async () => {
   const program = await dayFullAfter(60);
   expect((await program.run('doctor', '--reset-gate')).exitCode).toBe(0);
   const { stdout } = await program.run('status', '--json');
-  expect(JSON.parse(stdout)).toMatchObject({ budget: { limit: 5000, reserved: 500 }, foreign_use: null });
+  expect(JSON.parse(stdout)).toMatchObject({ budget: { limit: 200, reserved: 20 }, foreign_use: null });
   expect((await program.run('sync')).exitCode).toBe(0);
 });
 
-test('a mirror that had sent nothing keeps one request an hour', async () => {
+test('a full day leaves a quarter of the budget to a mirror that had sent less', async () => {
   const program = await dayFullAfter(2);
   const { stdout } = await program.run('status', '--json');
-  expect(JSON.parse(stdout)).toMatchObject({ budget: { limit: 24, reserved: 2 } });
+  expect(JSON.parse(stdout)).toMatchObject({ budget: { limit: 50, reserved: 5 } });
 });

@@ -16,6 +16,7 @@ import { createSandbox, type Sandbox, type SandboxOptions } from '../../src/sand
 import { createClient } from '../../src/service/client.ts';
 import { createGate } from '../../src/service/gate/gate.ts';
 import { createHttp } from '../../src/service/http.ts';
+import { openKeyUse } from '../../src/session/key/use.ts';
 import { keepLease } from '../../src/session/lease/claim.ts';
 import { logPassEvent } from '../../src/session/words/pass-events.ts';
 import type { PassEvent } from '../../src/sync/events.ts';
@@ -190,6 +191,17 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
     const sleep = killSwitch.sleepSlowly(options.pollMs ?? MINUTE);
     const kept = keepLease(lease, { ...killSwitch.clock(), sleep });
     const writer = openWriter(own, lease);
+    const use = openKeyUse({
+      configured: house.limits,
+      mirror: openMirror(own),
+      clock: killSwitch.clock(),
+      machineNow: clock.now,
+      folder: null,
+      scope: () => null,
+      onTrouble: () => undefined,
+    });
+    await use.refresh();
+    const { budget } = use;
     const access = (): Access => ({ address: url, fingerprint: keyFingerprint(house.key) });
     const { log } = testLog('debug', {
       secrets: () => [house.key],
@@ -209,7 +221,8 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
           clock: killSwitch.gateClock(),
           access,
           random: () => 0.5,
-          budget: house.limits,
+          budget,
+          onEvent: ({ kind }) => kind === 'day-full' && void use.refresh().catch(() => undefined),
         }),
         pageSize: house.limits.pageSize,
         storePublicPermalink: false,
@@ -222,12 +235,12 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
       clock: killSwitch.clock(),
       goneAfterMs: GONE_AFTER_MS,
       log,
-      readCrons: () => stretchedCrons(writer, house, house.limits),
-      budget: house.limits,
+      readCrons: () => stretchedCrons(writer, house, budget),
+      budget,
       pacer: new Pacer({
         mirror: writer,
         clock: killSwitch.pacerClock(),
-        budget: house.limits,
+        budget,
         timezone: house.timezone,
         readEveryMs: Math.max(MINUTE, options.pollMs ?? 0),
       }),
@@ -245,7 +258,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
     const signal = AbortSignal.any([stopped.signal, kept.lost]);
     void housekeepDaily(
       writer,
-      { budget: house.limits, reportTimezone: 'UTC' },
+      { budget, reportTimezone: 'UTC' },
       { clock: killSwitch.clock(), log, signal },
     );
     const ended = daemon.run(signal).then(

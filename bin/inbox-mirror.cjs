@@ -9,8 +9,7 @@ if (found[0] < needed[0] || (found[0] === needed[0] && found[1] < needed[1])) {
 }
 // Only for the commands that sweep: once a flag is set, V8 rejects its code cache, which costs 25 ms a thread.
 if (/^(start|sync|resync|demo|export)$/.test(process.argv[2])) require('./memory.cjs');
-// Caches compiled modules between runs: `--help` answers in half the time.
-require('node:module').enableCompileCache();
+require('./compile-cache.cjs');
 var path = require('node:path');
 // A clone runs its source directly; the published package has only the build.
 var source = path.join(__dirname, '..', 'src', 'cli', 'main.ts');

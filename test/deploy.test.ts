@@ -1,8 +1,11 @@
-import { readFileSync, readdirSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { cpSync, existsSync, readFileSync, readdirSync, symlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
+import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { MOST_BYTES } from '../src/query/reads/bounded.ts';
+import { temporaryFolder } from './support/mirror.ts';
 
 const root = join(import.meta.dirname, '..');
 const read = (file: string): string => readFileSync(join(root, file), 'utf8');
@@ -100,8 +103,8 @@ describe('deploy/', () => {
     for (const [place, names] of Object.entries(set)) {
       expect(names, place).not.toEqual([]);
       expect(
-        // SQLite reads SQLITE_TMPDIR, not the program.
-        names.filter((name) => !variables.has(name) && name !== 'SQLITE_TMPDIR'),
+        // Read by SQLite and Node.js, not by the program.
+        names.filter((name) => !variables.has(name) && !/^(SQLITE_TMPDIR|NODE_COMPILE_CACHE)$/.test(name)),
         place,
       ).toEqual([]);
       for (const secret of ['INBOX_API_KEY', 'HTTP_TOKEN']) expect(names, place).not.toContain(secret);
@@ -188,6 +191,20 @@ describe('deploy/', () => {
     );
     for (const source of copied.join(' ').split(' ')) expect(allowed).toContain(`!${source.split('/')[0]}`);
   });
+
+  test('builds the image from all files that its build reads', async () => {
+    const folder = temporaryFolder();
+    const [build = ''] = read('deploy/docker/Dockerfile').split(/^RUN npm run build$/m);
+    for (const [, sources = '', target = ''] of build.matchAll(/^COPY (.+) (\S+)$/gm))
+      for (const source of sources.split(' ')) {
+        const name = target.endsWith('/') ? basename(source) : '';
+        cpSync(join(root, source), join(folder, target, name), { recursive: true });
+      }
+    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+    await promisify(execFile)('npm', ['run', 'build'], { cwd: folder });
+    const entries = ['cli/main.js', 'library/library.js', 'library/library.d.ts'];
+    for (const entry of entries) expect(existsSync(join(folder, 'dist', entry)), entry).toBe(true);
+  }, 120_000);
 });
 
 test('package, image and systemd copy all have the files that the program reads at run time', () => {

@@ -192,18 +192,27 @@ describe('deploy/', () => {
     for (const source of copied.join(' ').split(' ')) expect(allowed).toContain(`!${source.split('/')[0]}`);
   });
 
-  test('builds the image from all files that its build reads', async () => {
+  test('copies into the image all files that its installation and its build read', async () => {
     const folder = temporaryFolder();
-    const [build = ''] = read('deploy/docker/Dockerfile').split(/^RUN npm run build$/m);
-    for (const [, sources = '', target = ''] of build.matchAll(/^COPY (.+) (\S+)$/gm))
-      for (const source of sources.split(' ')) {
-        const name = target.endsWith('/') ? basename(source) : '';
-        cpSync(join(root, source), join(folder, target, name), { recursive: true });
-      }
     symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
-    await promisify(execFile)('npm', ['run', 'build'], { cwd: folder });
-    const entries = ['cli/main.js', 'library/library.js', 'library/library.d.ts'];
-    for (const entry of entries) expect(existsSync(join(folder, 'dist', entry)), entry).toBe(true);
+    const copies = /^COPY (?!--from)(.+) (\S+)$/gm;
+    const [install = '', build = ''] = read('deploy/docker/Dockerfile').split(/^RUN npm (?:ci|run build)$/m);
+    const steps: readonly (readonly [string, string])[] = [
+      // `npm ci` runs this script.
+      [install, 'dependencies'],
+      [build, 'build'],
+    ];
+    for (const [step, script] of steps) {
+      for (const [, sources = '', target = ''] of step.matchAll(copies))
+        for (const source of sources.split(' '))
+          cpSync(join(root, source), join(folder, target, target.endsWith('/') ? basename(source) : ''), {
+            recursive: true,
+            filter: (file) => !file.includes('database/generated'),
+          });
+      await promisify(execFile)('npm', ['run', script], { cwd: folder });
+    }
+    for (const file of ['cli/main.js', 'library/library.js', 'library/library.d.ts'])
+      expect(existsSync(join(folder, 'dist', file)), file).toBe(true);
   }, 120_000);
 });
 

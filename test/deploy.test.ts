@@ -1,11 +1,8 @@
-import { execFile } from 'node:child_process';
-import { cpSync, existsSync, readFileSync, readdirSync, symlinkSync } from 'node:fs';
+import { readFileSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { basename, join } from 'node:path';
-import { promisify } from 'node:util';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { MOST_BYTES } from '../src/query/reads/bounded.ts';
-import { temporaryFolder } from './support/mirror.ts';
 
 const root = join(import.meta.dirname, '..');
 const read = (file: string): string => readFileSync(join(root, file), 'utf8');
@@ -191,36 +188,13 @@ describe('deploy/', () => {
     );
     for (const source of copied.join(' ').split(' ')) expect(allowed).toContain(`!${source.split('/')[0]}`);
   });
-
-  test('copies into the image all files that its installation and its build read', async () => {
-    const folder = temporaryFolder();
-    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
-    const copies = /^COPY (?!--from)(.+) (\S+)$/gm;
-    const [install = '', build = ''] = read('deploy/docker/Dockerfile').split(/^RUN npm (?:ci|run build)$/m);
-    const steps: readonly (readonly [string, string])[] = [
-      // `npm ci` runs this script.
-      [install, 'dependencies'],
-      [build, 'build'],
-    ];
-    for (const [step, script] of steps) {
-      for (const [, sources = '', target = ''] of step.matchAll(copies))
-        for (const source of sources.split(' '))
-          cpSync(join(root, source), join(folder, target, target.endsWith('/') ? basename(source) : ''), {
-            recursive: true,
-            filter: (file) => !file.includes('database/generated'),
-          });
-      await promisify(execFile)('npm', ['run', script], { cwd: folder });
-    }
-    for (const file of ['cli/main.js', 'library/library.js', 'library/library.d.ts'])
-      expect(existsSync(join(folder, 'dist', file)), file).toBe(true);
-  }, 120_000);
 });
 
 test('package, image and systemd copy all have the files that the program reads at run time', () => {
   const { files: parts } = JSON.parse(read('package.json')) as { files: string[] };
   const packed = parts.filter((path) => path.startsWith('prisma/'));
   expect(packed).toContain('prisma/views');
-  const image = namesIn('deploy/docker/Dockerfile', /^COPY (prisma\/\w+) /gm);
+  const image = namesIn('deploy/docker/Dockerfile', /^COPY --from=build \/build\/(prisma\/\w+) /gm);
   const [, copied] = /^sudo cp -r (prisma.*) \S+$/m.exec(read('docs/deploy.md')) ?? [];
   expect(image).toEqual(packed);
   expect(copied?.split(' ')).toEqual(packed);

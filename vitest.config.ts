@@ -1,5 +1,4 @@
 import { globSync, readFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 
@@ -40,7 +39,7 @@ const SOAK = 'test/**/*.soak.test.ts';
 
 // The compile cache of `bin/inbox-mirror.cjs`, for the workers with their threads and child processes:
 // compiling is half of a short process's work.
-process.env['NODE_COMPILE_CACHE'] ??= join(tmpdir(), 'node-compile-cache');
+process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules/.cache/compiled');
 
 const ON_SQLITE = ['test/**/*.test.ts'];
 const ON_POSTGRESQL = [...CONTRACT, 'test/postgresql/*.test.ts'];

@@ -129,6 +129,33 @@ describe('opening a mirror fails with a message about', () => {
     expect(message).not.toContain('wr0ng-one');
   });
 
+  test('a server that admits no connection without TLS', async () => {
+    const server = await startServer();
+    onTestFinished(() => server.remove());
+    onTestFinished(() => server.stop());
+    const url = server.url('postgres');
+    const client = new Client(url);
+    await client.connect();
+    const { rows } = await client.query<{ hba_file: string }>('SHOW hba_file');
+    // A rule rejects the database `refused`; no rule matches the others.
+    writeFileSync(rows[0]!.hba_file, 'hostssl all all all scram-sha-256\nhost refused all all reject\n');
+    await client.query('SELECT pg_reload_conf()');
+    await client.end();
+    for (const [address, words] of [
+      [url, 'no pg_hba.conf entry for host'],
+      [server.url('refused'), 'pg_hba.conf rejects connection for host'],
+    ] as const)
+      for (const open of [openDatabase, openReadOnly])
+        await expect
+          .poll(() => failureOf(open(address)))
+          .toEqual({
+            code: 'DATABASE',
+            message: expect.stringMatching(
+              new RegExp(`wants TLS.* sslmode=verify-full&sslrootcert=.*\\(${words} .*no encryption\\)\\.$`),
+            ),
+          });
+  });
+
   test('a database that does not exist', async () => {
     expect(await failureOf(openDatabase(postgresUrl('nowhere')))).toMatchObject({
       code: 'DATABASE',

@@ -31,6 +31,18 @@ const NAMES_VIEWS = /^2BP01/;
 const CAUSES: [RegExp, string][] = [
   // The form of Node's errors of files: the driver reads those of certificates.
   [/^(E[A-Z]+) +\1: /, UNSAFE],
+  // Servers in other languages translate these sentences, but not the name of the file.
+  [
+    /pg_hba\.conf (?!.*"\[local\]").*(no encryption|SSL off)$/i,
+    'wants TLS: it admits no unencrypted connection of this host and user to this database. ' +
+      'Add sslmode=verify-full&sslrootcert=FILE to DATABASE_URL, where FILE has the certificate of the ' +
+      'server’s authority; or let the server’s pg_hba.conf admit the connection',
+  ],
+  [
+    /^28000 .*pg_hba\.conf/,
+    'does not admit this host, user or database: the server’s pg_hba.conf has no rule that does. ' +
+      'Check DATABASE_URL, or have a rule added there',
+  ],
   [
     /^28(000|P01)|client password must be|no password supplied/i,
     'refuses this user or password. Check both in DATABASE_URL; write special characters in them as %XX',

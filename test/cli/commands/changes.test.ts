@@ -4,7 +4,6 @@ import { copyFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
-import { setTimeout } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
 import { mirrorFile, newProgram, type TestProgram, testProgram } from '../../support/program.ts';
@@ -365,21 +364,34 @@ test('a followed table begins with its titles, and later changes keep to the col
   for (const row of rows) expect(fields).toContain(row.slice(column).split(' ')[0]);
 });
 
-test('changes --follow ends with 1 when the SQLite file is replaced, as by a restored backup', async () => {
-  const program = await withHistory();
-  const file = mirrorFile(program);
-  copyFileSync(file, `${file}.backup`);
-  const errors: string[] = [];
-  const io = {
-    env: program.env,
-    cwd: program.folder,
-    stdout: { write: () => undefined },
-    stderr: { write: (text: string) => errors.push(text) },
-    signal: AbortSignal.timeout(8000),
-  };
-  const following = runProgram(['changes', '--follow', '--since-id', '0'], io, '0.0.0-test');
-  await setTimeout(1000);
-  renameSync(`${file}.backup`, file);
-  expect(await following).toBe(1);
-  expect(errors.join('')).toMatch(/was deleted, or replaced by another one.*give it the last cursor/);
-});
+test.each([
+  { backup: 'has', next: 0 },
+  { backup: 'lacks', next: 2 },
+])(
+  'if its file is replaced, changes --follow ends with 1; then with $next if the new file $backup its change',
+  async ({ backup, next }) => {
+    const program = await withHistory();
+    const file = mirrorFile(program);
+    if (backup === 'lacks') copyFileSync(file, `${file}.backup`);
+    program.sandbox.applyEvents(25);
+    await program.run('sync');
+    if (backup === 'has') copyFileSync(file, `${file}.backup`);
+    const last = (await linesOf(program)).at(-1)!.cursor;
+    const [output, errors]: [string[], string[]] = [[], []];
+    const io = {
+      env: program.env,
+      cwd: program.folder,
+      stdout: { write: (text: string) => output.push(text) },
+      stderr: { write: (text: string) => errors.push(text) },
+      signal: AbortSignal.timeout(8000),
+    };
+    const argv = ['changes', '--follow', '--since-id', '0', '--format', 'ndjson'];
+    const following = runProgram(argv, io, '0.0.0-test');
+    await expect.poll(() => output.join('')).toContain(`"${last}"`);
+    for (const side of ['-wal', '-shm']) rmSync(`${file}${side}`, { force: true });
+    renameSync(`${file}.backup`, file);
+    expect(await following).toBe(1);
+    expect(errors.join('')).toMatch(/was deleted, or replaced by another one.*give it the last cursor/);
+    expect((await program.run('changes', '--since-id', last)).exitCode).toBe(next);
+  },
+);

@@ -228,6 +228,14 @@ describe('the mirror', () => {
     }
   });
 
+  test.runIf(ON_SQLITE)('does not change the journal mode of another program’s file', async () => {
+    const path = await newPlace();
+    otherProgram(path).exec('CREATE TABLE customers (id integer)');
+    const before = readFileSync(path);
+    await expect(openDatabase(urlOf(path))).rejects.toMatchObject({ code: 'DATABASE' });
+    expect(readFileSync(path).equals(before)).toBe(true);
+  });
+
   test('keeps its rows when it is opened again, and runs no migration twice', async () => {
     const path = await newPlace();
     const first = await openDatabase(urlOf(path));

@@ -20,9 +20,7 @@ const TAKE_LEASE = 'DELETE FROM leases';
 export async function migrate(database: Database, factory: SqlDriverAdapterFactory): Promise<void> {
   const { name, dialect } = database;
   const shipped = shippedMigrations(dialect);
-  const { tables, applied } = await contentsOf(database, dialect);
-  refuseForeign(name, tables, applied, shipped);
-  refuseNewer(name, applied, shipped);
+  const applied = await refuseUnfit(database);
   if (hasMissing(applied, shipped)) {
     // Another process may have migrated the mirror since it was looked at.
     const prepare = async (tx: Sql): Promise<boolean> => {
@@ -40,6 +38,19 @@ export async function migrate(database: Database, factory: SqlDriverAdapterFacto
     await applyMigrations(shipped, factory, { dialect, prepare, finish });
   }
   await ensureViews(database);
+}
+
+/**
+ * Refuses a database that `migrate` refuses, and changes nothing.
+ * @returns the migrations that were applied to it
+ */
+export async function refuseUnfit(database: Database): Promise<readonly string[]> {
+  const { name, dialect } = database;
+  const shipped = shippedMigrations(dialect);
+  const { tables, applied } = await contentsOf(database, dialect);
+  refuseForeign(name, tables, applied, shipped);
+  refuseNewer(name, applied, shipped);
+  return applied;
 }
 
 function hasMissing(applied: readonly string[], { names }: { names: readonly string[] }): boolean {

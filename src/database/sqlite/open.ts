@@ -14,7 +14,7 @@ import {
 } from '../adapter.ts';
 import type { Database } from '../database.ts';
 import type { PrismaClient } from '../generated/sqlite/client.ts';
-import { migrate } from '../migrations/migrate.ts';
+import { migrate, refuseUnfit } from '../migrations/migrate.ts';
 import { sqlite } from './dialect.ts';
 import { asSqliteError } from './errors.ts';
 import {
@@ -42,6 +42,8 @@ export async function openSqlite(url: string, busyTimeoutMs: number): Promise<Da
   let files: OpenFiles | undefined;
   const database = serialised(connection, path, () => files?.lost() ?? null);
   try {
+    // The file of another program keeps its journal mode.
+    await refuseUnfit(database);
     // WAL: other processes can read while a page is written. FULL: the ledger survives a power cut.
     await switchToWal(database, busyTimeoutMs);
     await database.execute('PRAGMA synchronous = FULL');

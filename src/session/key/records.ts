@@ -1,5 +1,14 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, join } from 'node:path';
 import { BUDGET_WINDOW_MS } from '../../core/budget.ts';
 import { DAY, HOUR } from '../../core/clock.ts';
@@ -213,9 +222,11 @@ function presentRecord(file: string, now: number): UseRecord | null {
   return readRecord(file);
 }
 
-/** A mirror's record; null if the file is gone or another program has written it. */
+/** A mirror's record; null if the file is gone, is no file, or another program has written it. */
 function readRecord(path: string): UseRecord | null {
   try {
+    // A pipe or a device would not end.
+    if (!statSync(path).isFile()) return null;
     const {
       mirror: name,
       requests_per_day: perDay,

@@ -1,5 +1,13 @@
 import { execFile } from 'node:child_process';
-import fs, { mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import fs, {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -329,6 +337,7 @@ test('only the user may read the records; half-written and foreign files do no h
   writeFileSync(join(inside, `${file}.4711`), readFileSync(join(inside, file), 'utf8').slice(0, 20));
   writeFileSync(join(inside, 'other.json'), '{"mirror":"x","requests_per_day":5000,"at":0,"leaving":["9"]}');
   writeFileSync(join(inside, 'broken.json'), '{"mirror":');
+  if (process.platform !== 'win32') symlinkSync('/dev/zero', join(inside, 'endless.json'));
   expect(new KeyRecords(folder, N).others('key', 0)).toMatchObject([
     { name: 'm.db', isFormer: false, perDay: 100, sent: 1 },
   ]);

@@ -22,6 +22,7 @@ async function servedBeside(
 ): Promise<ServedDay[]> {
   const { clock, sandbox, start } = await pagesHouse({
     limits: { perDay: PER_DAY, reserved: 20, pageSize: 10 },
+    lowersBudget: true,
   });
   const served = new Map<number, ServedDay>();
   const upTo = (at: number): ServedDay => {

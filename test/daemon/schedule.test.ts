@@ -110,6 +110,29 @@ test('users and tags of many inboxes are read once a day by default, and count a
   expect(await scheduled(house, 'tags')).toBe(before[1]! + 2 * 8);
 });
 
+test.each([
+  ['half an hour of one night', 1],
+  ['half an hour of each night', 4],
+])('a list whose daily slot lies in %s of 404s is read soon afterwards', async (_what, nights) => {
+  const house = await daemonHouse({
+    ...SMALL,
+    schedules: { conversations: '10 2 * * *' },
+    pollMs: 5 * MINUTE,
+  });
+  const { clock, sandbox } = house;
+  await house.start();
+  const begin = Math.floor(clock.now() / DAY);
+  const isRefused = (): boolean => {
+    const today = clock.now() % DAY;
+    return today > 2 * HOUR && today < 2.5 * HOUR && clock.now() / DAY < begin + nights + 1;
+  };
+  sandbox.script(() => (isRefused() ? { status: 404 } : undefined));
+  await clock.sleep(nights * DAY - (clock.now() % DAY) + 4 * HOUR);
+  const from = (begin + nights) * DAY + 2.5 * HOUR;
+  for (const { list, completeAsOf } of (await house.status()).lists)
+    if (list === 'conversations') expect(completeAsOf?.getTime()).toBeGreaterThan(from);
+});
+
 test('a daemon that cannot write the slots of the view `freshness` reads the lists all the same', async () => {
   const house = await daemonHouse(SMALL);
   await addTrigger(house.database, {

@@ -54,6 +54,8 @@ export interface HouseOptions {
   readonly pollMs?: number;
   /** Single pages are read as well. */
   readonly readPages?: boolean;
+  /** A full day of the service lowers the budget, as in the program. By default it does not. */
+  readonly lowersBudget?: boolean;
   /** Requests go over a socket. By default they call the sandbox in memory. */
   readonly socket?: boolean;
 }
@@ -201,7 +203,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
       onTrouble: () => undefined,
     });
     await use.refresh();
-    const { budget } = use;
+    const budget = options.lowersBudget === true ? use.budget : house.limits;
     const access = (): Access => ({ address: url, fingerprint: keyFingerprint(house.key) });
     const { log } = testLog('debug', {
       secrets: () => [house.key],

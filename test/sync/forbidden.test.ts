@@ -93,6 +93,21 @@ describe('a 403 for one list', () => {
     await clock.sleep(DAY);
     expect(await house.late()).toEqual([]);
   });
+
+  test('that comes at the only slot of each day does not keep the daemon from reading the list', async () => {
+    const house = await daemonHouse({
+      sandbox: { conversations: [5, 5] },
+      schedules: { conversations: '10 2 * * *' },
+      pollMs: 5 * MINUTE,
+    });
+    const { clock, sandbox } = house;
+    const path = `/v1/inboxes/${firstInbox(sandbox).id}/conversations`;
+    const isNight = (): boolean => clock.now() % DAY > 2 * HOUR && clock.now() % DAY < 3 * HOUR;
+    sandbox.script((request) => (request.path.startsWith(path) && isNight() ? FORBIDDEN : undefined));
+    await house.start();
+    await clock.sleep(3 * DAY);
+    expect(await house.late()).toEqual([]);
+  });
 });
 
 test('an inbox whose access was withdrawn (403) is not taken for one that is gone (404)', async () => {

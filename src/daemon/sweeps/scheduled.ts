@@ -1,5 +1,5 @@
 import { type Budget, scheduledCap } from '../../core/budget.ts';
-import { type Clock, SECOND } from '../../core/clock.ts';
+import { type Clock, MINUTE, SECOND } from '../../core/clock.ts';
 import { isMirrorError, messageOf, MirrorError } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
 import { listId, type ListKey } from '../../core/lists.ts';
@@ -51,6 +51,9 @@ const TURN_OVER = 'its turn is over; other lists go first';
 
 /** While lists are due, the agenda is read again after this many ms. */
 const REPLAN_MS = 30 * SECOND;
+
+/** While none is due, a list whose walk failed becomes due again by its age. */
+const IDLE_REPLAN_MS = 5 * MINUTE;
 
 /** The scheduled sweeps: the next ones, those under way, and the lists that cannot be read now. */
 export class ScheduledSweeps {
@@ -173,12 +176,12 @@ export class ScheduledSweeps {
       const deps = { mirror, cooldowns: this.#cooldowns, isBusy: (key: ListKey) => this.#isBusy(key) };
       this.#queue = await listsForTest(deps, this.#queue);
     }
-    // While nothing is due, only a slot, trouble, or the end of a sweep or order changes that; each replans.
+    // While nothing is due, a slot, trouble, or the end of a sweep or order changes that; each replans.
     // A list that waits because the service asked to is due all the same.
     const isIdle = due.length === 0 && !mustTest;
     // A list without bookmarks becomes due by its age.
     const waits = isIdle && this.#pages === null;
-    this.#planAt = waits ? Number.POSITIVE_INFINITY : clock.monotonic() + REPLAN_MS;
+    this.#planAt = clock.monotonic() + (waits ? IDLE_REPLAN_MS : REPLAN_MS);
   }
 
   /**

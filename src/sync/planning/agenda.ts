@@ -6,7 +6,7 @@ import type { Inbox } from '../../mirror/items/inboxes.ts';
 import { openAndComplete } from '../../mirror/mirror.ts';
 import type { ScheduleReader } from '../../mirror/schedules.ts';
 import type { LatestSweep, SweepReader } from '../../mirror/sweeps/reader.ts';
-import { isDue, restsUntil } from './due.ts';
+import { isDue, restsUntil, triedAgainAt } from './due.ts';
 import { type Candidate, changeRate, inOrder, isSmall, type Observation, turnsOf } from './planner.ts';
 
 /** The reads that planning needs. */
@@ -73,7 +73,8 @@ export async function readAgenda(
     const rest = restsUntil(key, latest, failed, { budget, readsPages });
     const rests = rest !== null && rest.getTime() > now;
     const waits = rests && openAndComplete(latest).open !== undefined;
-    if (isBusy(key) || !isDue(latest, since) || (rests && !waits)) continue;
+    const again = failed === null ? null : triedAgainAt(failed, budget);
+    if (isBusy(key) || !isDue(latest, since, { retryAt: again, now }) || (rests && !waits)) continue;
     const spent = spentOn(latest, failed);
     candidates.push({
       ...(await candidateOf(mirror, key, latest, budget, now)),

@@ -79,13 +79,21 @@ function lastSlot(cron: Cron, first: number, now: number): Date {
   return new Date(slot);
 }
 
-/** A list is due if no sweep of it has ended, complete or failed, since its last slot. */
-export function isDue(latest: readonly LatestSweep[], dueSince: Date | null): boolean {
+/**
+ * A list is due if it was not completely read since its last slot. If a walk of it has failed since then, it
+ * is due again at `retryAt`: the next slot may be a day later, and meet the same failure each night.
+ * @param now epoch ms
+ */
+export function isDue(
+  latest: readonly LatestSweep[],
+  dueSince: Date | null,
+  { retryAt, now }: { retryAt: Date | null; now: number },
+): boolean {
   if (dueSince === null) return false;
-  return !latest.some(
-    ({ state, finishedAt }) =>
-      (state === 'complete' || state === 'failed') && finishedAt !== null && finishedAt >= dueSince,
-  );
+  const hasEnded = (as: 'complete' | 'failed'): boolean =>
+    latest.some(({ state, finishedAt }) => state === as && finishedAt !== null && finishedAt >= dueSince);
+  if (hasEnded('complete')) return false;
+  return !hasEnded('failed') || (retryAt !== null && retryAt.getTime() <= now);
 }
 
 /**
@@ -127,6 +135,11 @@ export function restsUntil(
   const wasComplete = latest.some(({ state }) => state === 'complete');
   const doubles = list === 'conversations' && (readsPages || !wasComplete);
   return new Date(failed.lastAt.getTime() + restOf(failed, budget, doubles));
+}
+
+/** When a list whose newest walk failed is tried again, even if no slot comes before. */
+export function triedAgainAt(failed: FailedWalks, budget: Pick<Budget, 'perDay' | 'reserved'>): Date {
+  return new Date(failed.lastAt.getTime() + restOf(failed, budget, true));
 }
 
 function restOf(failed: FailedWalks, budget: Pick<Budget, 'perDay' | 'reserved'>, doubles: boolean): number {

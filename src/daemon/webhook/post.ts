@@ -31,7 +31,7 @@ const LONGEST_BODY = 64 * 1024;
  * A receiver that closes the connection under a long body counts as one that answers 413: its answer is often
  * lost if it does not read the body to the end. One that answers nothing in time counts as one that answers
  * 504.
- * No `problem` contains the address, because it may hold a token.
+ * A `problem` contains no more of an address than its origin: the rest may hold a token.
  * @param cut aborts the request
  * @param proxyEnv the proxies' variables
  */
@@ -67,7 +67,11 @@ export async function postByHttp(
     if (rejectsCertificate(problem)) problem += CERTIFICATE_ADVICE;
   }
   if (head !== undefined)
-    return { status: head.statusCode, retryAfter: head.headers['retry-after'], problem: null };
+    return {
+      status: head.statusCode,
+      retryAfter: head.headers['retry-after'],
+      problem: redirectOf(url, head),
+    };
   const mayBeTooLong = CLOSED.has(problem) && Buffer.byteLength(body) > SHORT_BODY;
   const advice = ': the receiver closed the connection; the delivery may be too long for it';
   return {
@@ -75,6 +79,17 @@ export async function postByHttp(
     retryAfter: undefined,
     problem: `no answer (${problem}${mayBeTooLong ? advice : ''})`,
   };
+}
+
+/** What a person must know of a redirect; null for another answer. */
+function redirectOf(url: string, { statusCode, headers: { location } }: Response): string | null {
+  if (statusCode < 300 || statusCode > 399 || location === undefined) return null;
+  const origin = URL.parse(location, url)?.origin;
+  let target = 'another address';
+  if (origin === new URL(url).origin) target = 'another path of the same origin';
+  // The origin of an address without a host is 'null'.
+  else if (origin !== undefined && origin !== 'null') target = origin;
+  return `HTTP ${statusCode}: redirects are not followed, and this one leads to ${target}`;
 }
 
 /** Receives the answer's body, and ends the request: a receiver may answer before it has read a long one. */

@@ -6,7 +6,7 @@ import { signedHeaders } from './sign.ts';
 
 /**
  * If no answer arrived, `problem` names the reason. `status` is then null, or 413 or 504 if fewer changes may
- * be accepted.
+ * be accepted. For a redirect, `problem` says where it leads.
  */
 export interface Answer {
   readonly status: number | null;

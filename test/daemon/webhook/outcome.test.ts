@@ -44,6 +44,25 @@ describe('the outcome of a delivery', () => {
   });
 
   test.each([
+    ['https://other.example/hook?token=t0p', 'leads to https://other.example'],
+    ['//user:t0p@other.example:8443/t0p', 'leads to http://other.example:8443'],
+    ['/hook/?token=t0p', 'leads to another path of the same origin'],
+    ['mailto:t0p@other.example', 'leads to another address'],
+    ['https://[t0p', 'leads to another address'],
+  ])('names the origin, and no secret, of a redirect to %s', async (location, target) => {
+    const url = await answering((response) => void response.writeHead(301, { location }).end());
+    expect(await postByHttp(url, {}, '{}')).toMatchObject({
+      status: 301,
+      problem: `HTTP 301: redirects are not followed, and this one ${target}`,
+    });
+  });
+
+  test('is the HTTP status alone if the answer leads nowhere', async () => {
+    const url = await answering((response) => void response.writeHead(304).end());
+    expect(await postByHttp(url, {}, '{}')).toMatchObject({ status: 304, problem: null });
+  });
+
+  test.each([
     [
       'with 413',
       (response: ServerResponse) => void response.writeHead(413).end(() => response.socket?.destroy()),

@@ -27,7 +27,7 @@ export type Reach = 'list' | 'sweep' | 'pass';
 const ERRORS = {
   /** The command's arguments are wrong. The command did nothing. */
   USAGE: { exit: EXIT.usage, ends: 'pass' },
-  /** The environment is incomplete or wrong. The command did nothing. */
+  /** The environment is incomplete or wrong, or names another program's database. The command did nothing. */
   CONFIG: { exit: EXIT.usage, ends: 'pass' },
   /** The changes after an id that the mirror does not have, for example after a restored backup. */
   CURSOR_AHEAD: { exit: EXIT.usage, ends: 'pass' },

@@ -6,7 +6,8 @@ import type { Database } from './database.ts';
  * @param url `file:…` or `postgresql://…`
  * @param busyTimeoutMs on SQLite, how long a statement waits for another program's lock; meanwhile the whole
  *   process is blocked. PostgreSQL has its own lock timeout and blocks nothing.
- * @throws MirrorError `DATABASE` if it cannot be opened, is locked, or a newer program has migrated it
+ * @throws MirrorError `DATABASE` if it cannot be opened, is locked, or a newer program has migrated it;
+ *   `CONFIG` if it is no database or another program's
  */
 export async function openDatabase(url: string, busyTimeoutMs = 10_000): Promise<Database> {
   if (isPostgres(url)) return await (await import('./postgresql/open.ts')).openPostgres(url);

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import SqliteDatabase from 'better-sqlite3';
@@ -583,16 +583,29 @@ test('demo overwrites no database that is not from a demo', async () => {
   ).toBe('n\n270\n');
 });
 
-test('sync exits 1 and names a file that is not a database or a folder that does not exist', async () => {
+test.each(['start', 'sync', 'status'])(
+  '%s exits 2 for a file that is no database or is another program’s, because a restart does not help',
+  async (command) => {
+    const program = await testProgram();
+    writeFileSync(
+      mirrorFile(program),
+      'This is no database, but long enough to be taken for one by its length alone. '.repeat(20),
+    );
+    expect(await program.run(command)).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('is not an SQLite database') as string,
+    });
+    rmSync(mirrorFile(program));
+    new SqliteDatabase(mirrorFile(program)).exec('CREATE TABLE customers (id integer)').close();
+    expect(await program.run(command)).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('another program’s tables') as string,
+    });
+  },
+);
+
+test('sync exits 1 and names a folder that does not exist', async () => {
   const program = await testProgram();
-  writeFileSync(
-    mirrorFile(program),
-    'This is no database, but long enough to be taken for one by its length alone. '.repeat(20),
-  );
-  expect(await program.run('sync')).toMatchObject({
-    exitCode: 1,
-    stderr: expect.stringContaining('is not an SQLite database') as string,
-  });
   program.env['DATABASE_URL'] = 'file:nowhere/mirror.db';
   expect(await program.run('sync')).toMatchObject({
     exitCode: 1,

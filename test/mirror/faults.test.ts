@@ -155,7 +155,7 @@ describe.runIf(ON_SQLITE)('an SQLite mirror', () => {
     const content = 'These are notes and no database at all. '.repeat(100);
     writeFileSync(path, content);
     await expect(openDatabase(`file:${path}`)).rejects.toMatchObject({
-      code: 'DATABASE',
+      code: 'CONFIG',
       message: `The database ${path} is not an SQLite database. Set DATABASE_URL to another file.`,
     });
     expect(readFileSync(path, 'utf8')).toBe(content);
@@ -211,7 +211,7 @@ describe('the mirror', () => {
     await run(`CREATE VIEW sales AS SELECT name FROM settings`);
     for (const others of ['settings', '_prisma_migrations, settings']) {
       await expect(openDatabase(urlOf(path))).rejects.toMatchObject({
-        code: 'DATABASE',
+        code: 'CONFIG',
         message: expect.stringContaining(
           `holds another program’s tables (${others}) and no mirror. Nothing was changed`,
         ),
@@ -232,7 +232,7 @@ describe('the mirror', () => {
     const path = await newPlace();
     otherProgram(path).exec('CREATE TABLE customers (id integer)');
     const before = readFileSync(path);
-    await expect(openDatabase(urlOf(path))).rejects.toMatchObject({ code: 'DATABASE' });
+    await expect(openDatabase(urlOf(path))).rejects.toMatchObject({ code: 'CONFIG' });
     expect(readFileSync(path).equals(before)).toBe(true);
   });
 

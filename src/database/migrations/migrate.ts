@@ -14,8 +14,8 @@ const TAKE_LEASE = 'DELETE FROM leases';
  * Applies the missing migrations, with Prisma's schema engine, and updates the views: in one transaction, so
  * that a reader sees the old mirror or the new one. Without a missing migration the engine is not loaded
  * (docs/decisions/0008).
- * @throws MirrorError `DATABASE` for a database that a newer program has migrated or that holds another
- *   program's tables
+ * @throws MirrorError `DATABASE` for a database that a newer program has migrated, `CONFIG` for one that
+ *   holds another program's tables
  */
 export async function migrate(database: Database, factory: SqlDriverAdapterFactory): Promise<void> {
   const { name, dialect } = database;

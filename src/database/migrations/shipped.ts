@@ -98,8 +98,9 @@ export function refuseOlder(
 
 /**
  * Refuses a database that has tables but no mirror: one of them could have the name of a mirror's table.
+ * A restart does not help.
  * @param tables the names of the database's tables
- * @throws MirrorError `DATABASE`
+ * @throws MirrorError `CONFIG`
  */
 export function refuseForeign(
   name: string,
@@ -112,7 +113,7 @@ export function refuseForeign(
   const some =
     foreign.toSorted().slice(0, MOST_NAMED).join(', ') + (foreign.length > MOST_NAMED ? ', …' : '');
   throw new MirrorError(
-    'DATABASE',
+    'CONFIG',
     `The database ${name} holds another program’s tables (${some}) and no mirror. ` +
       'Nothing was changed; set DATABASE_URL to an empty database, ' +
       'or on PostgreSQL to a separate schema (?schema=inbox_mirror).',

@@ -1,7 +1,10 @@
-import { codeOf, MirrorError } from '../../core/errors.ts';
+import { codeOf, isMirrorError, MirrorError } from '../../core/errors.ts';
+
+/** The file is of another kind. */
+const NO_DATABASE = /SQLITE_NOTADB|not a database/i;
 
 /** No retry helps against these. */
-const DAMAGE = /SQLITE_NOTADB|not a database|SQLITE_CORRUPT|malformed/i;
+const DAMAGE = new RegExp(`${NO_DATABASE.source}|SQLITE_CORRUPT|malformed`, 'i');
 
 /** A view that is in the way of a change of its tables. */
 const IN_VIEW = /error in view \S+: [^"\n]+/;
@@ -25,7 +28,7 @@ const CAUSES: [RegExp, string][] = [
     'is read-only here. Make the file, the files -wal and -shm beside it and their folder writable, ' +
       'or set DATABASE_URL to another path',
   ],
-  [/SQLITE_NOTADB|not a database/i, 'is not an SQLite database. Set DATABASE_URL to another file'],
+  [NO_DATABASE, 'is not an SQLite database. Set DATABASE_URL to another file'],
   [
     /SQLITE_CORRUPT|malformed/i,
     'is damaged. If it was replaced just now, run the command again. Else restore a backup, or move it ' +
@@ -61,8 +64,7 @@ const CAUSES: [RegExp, string][] = [
  */
 export function asSqliteError(error: unknown, name: string): unknown {
   if (error instanceof MirrorError || !(error instanceof Error)) return error;
-  const code = codeOf(error) ?? '';
-  const text = `${error.name} ${error.message} ${code} ${JSON.stringify(error.cause ?? '')}`;
+  const text = textOf(error);
   const known = CAUSES.find(([pattern]) => pattern.test(text));
   if (known === undefined) return error;
   const named = IN_VIEW.exec(text) ?? NAME_TAKEN.exec(text);
@@ -74,4 +76,16 @@ export function asSqliteError(error: unknown, name: string): unknown {
       cause: error,
     },
   );
+}
+
+/** The same while a file is opened: there one that is no database is a wrong DATABASE_URL, thus `CONFIG`. */
+export function asOpeningError(thrown: unknown, name: string): unknown {
+  const error = asSqliteError(thrown, name);
+  if (!isMirrorError(error) || !(error.cause instanceof Error)) return error;
+  const { message, cause, isDamage } = error;
+  return NO_DATABASE.test(textOf(cause)) ? new MirrorError('CONFIG', message, { isDamage, cause }) : error;
+}
+
+function textOf(error: Error): string {
+  return `${error.name} ${error.message} ${codeOf(error) ?? ''} ${JSON.stringify(error.cause ?? '')}`;
 }

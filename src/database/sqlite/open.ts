@@ -16,7 +16,7 @@ import type { Database } from '../database.ts';
 import type { PrismaClient } from '../generated/sqlite/client.ts';
 import { migrate, refuseUnfit } from '../migrations/migrate.ts';
 import { sqlite } from './dialect.ts';
-import { asSqliteError } from './errors.ts';
+import { asOpeningError, asSqliteError } from './errors.ts';
 import {
   databaseBytes,
   makePrivateFile,
@@ -31,7 +31,7 @@ import { keepStatements } from './kept-statements.ts';
  * Opens a mirror in a file; creates the file if it is missing.
  * @param url `file:…`
  * @param busyTimeoutMs how long a statement waits for another program's lock
- * @throws MirrorError `DATABASE`
+ * @throws MirrorError `DATABASE`, or `CONFIG` for a file that is no database or is another program's
  */
 export async function openSqlite(url: string, busyTimeoutMs: number): Promise<Database> {
   const path = sqlitePath(url);
@@ -53,7 +53,7 @@ export async function openSqlite(url: string, busyTimeoutMs: number): Promise<Da
     return database;
   } catch (error) {
     await connection.dispose();
-    throw asRefusal(asSqliteError(error, path), path);
+    throw asRefusal(asOpeningError(error, path), path);
   }
 }
 

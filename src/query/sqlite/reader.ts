@@ -1,6 +1,6 @@
 import SqliteDatabase from 'better-sqlite3';
 import { codeOf, isMirrorError, messageOf } from '../../core/errors.ts';
-import { asSqliteError } from '../../database/sqlite/errors.ts';
+import { asOpeningError, asSqliteError } from '../../database/sqlite/errors.ts';
 import { APPLIED, refuseNewer, shippedMigrations } from '../../database/migrations/shipped.ts';
 import { sqlite } from '../../database/sqlite/dialect.ts';
 import {
@@ -20,8 +20,8 @@ import { checkReadable, noSideFiles } from './readable.ts';
 
 /**
  * Opens a file over a connection that cannot write. Each read blocks the calling thread.
- * @throws MirrorError `USAGE` if there is no mirror yet or this account may not read it, `DATABASE` if a
- *   newer program has migrated it
+ * @throws MirrorError `USAGE` if there is no mirror yet or this account may not read it, `CONFIG` if the file
+ *   is no database, `DATABASE` if a newer program has migrated it
  */
 export function openSqliteReadOnly(path: string): ReadOnlyMirror {
   checkReadable(path);
@@ -31,7 +31,7 @@ export function openSqliteReadOnly(path: string): ReadOnlyMirror {
     file.applied = appliedTo(database);
     refuseNewer(path, file.applied, shippedMigrations(sqlite));
   } catch (error) {
-    const fault = asFault(file, APPLIED, error);
+    const fault = asOpeningError(asFault(file, APPLIED, error), path);
     database.close();
     throw fault;
   }

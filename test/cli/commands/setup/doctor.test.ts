@@ -90,7 +90,7 @@ test('doctor fails where start would: a file that is no database, a page without
   for (const command of commands) {
     const { exitCode, stdout, stderr } = await program.run(...command);
     expect([exitCode, stdout + stderr]).toEqual([
-      1,
+      2,
       expect.stringMatching(/text\.db is not an\s+SQLite database/),
     ]);
   }

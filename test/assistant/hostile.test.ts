@@ -96,6 +96,7 @@ test('usual statements pass the check of what only reads', () => {
     'SELECT "limit", "left" FROM budget',
     'SELECT row_number() OVER (PARTITION BY inbox_id ORDER BY id), CAST(raw AS varchar(20)) FROM conversations',
     `SELECT raw ->> 'subject' FROM conversations WHERE EXISTS (SELECT 1 FROM inboxes) AND (1 = 1 OR NOT (2 = 2))`,
+    `SELECT 'pg_upgrade', 'the sqlite_ tables' FROM conversations WHERE status IN ('a') AND (1 = 1)`,
     `SELECT CAST(count(*) AS numeric(10, 2)) FROM (VALUES (1), (2)) AS x`,
   ])
     expect(onlyReading(sql)).toBe(sql);
@@ -105,6 +106,10 @@ test.each([
   ['DELETE FROM conversations', 'A statement that begins with "DELETE"'],
   ['SELECT pg_sleep(1)', 'The name "pg_sleep"'],
   ['SELECT 1 FROM "pg_authid"', 'The name "\\"pg_authid\\""'],
+  [`SELECT * FROM 'sqlite_master'`, `The name "'sqlite_master'"`],
+  [`SELECT * FROM inboxes, 'PRAGMA_database_list'`, `The name "'PRAGMA_database_list'"`],
+  [`SELECT * FROM 'dbstat'`, `The name "'dbstat'"`],
+  [`SELECT * FROM 'json_each' ('[1]')`, `The function "'json_each'"`],
   ['SELECT zeroblob(9)', 'The function "zeroblob"'],
   ['SELECT "set_config"  (1)', 'The function "\\"set_config\\""'],
   [`SELECT E'\\'' || set_config(1) || ''`, 'A string with the prefix "E"'],

@@ -101,6 +101,20 @@ describe('of a mirror that has been filled', () => {
     expect(words(await asked(ask, `SELECT 'A' LIKE 'a' AS same`))).toContain('same 1');
   });
 
+  test('a pragma in the form of a table is refused too, however its name is quoted', async () => {
+    const { ask } = house;
+    for (const sql of [
+      'SELECT * FROM pragma_database_list',
+      "SELECT * FROM PRAGMA_table_info('conversations')",
+      'SELECT * FROM main."pragma_database_list"',
+      'SELECT * FROM [pragma_database_list]',
+      'SELECT * FROM `pragma_database_list`',
+      "WITH x AS (SELECT * FROM 'pragma_table_info'('conversations')) SELECT * FROM x",
+    ])
+      expect(words(await asked(ask, sql)), sql).toContain('A pragma is refused here');
+    expect(words(await asked(ask, `SELECT 'a pragma_' AS text`))).toContain('text a pragma_');
+  });
+
   test('values are text, never HTML', async () => {
     const { ask } = house;
     const { body } = await asked(ask, `SELECT '<script>alert(1)</script>' AS "<b>x</b>"`);

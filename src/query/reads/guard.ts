@@ -40,6 +40,9 @@ export function isAllowed(name: string): boolean {
  */
 const CATALOGUE = /^(?:pg_|pragma_|sqlite_|information_schema$|dbstat$)/;
 
+/** Those of SQLite, which also takes a string for the name of a table. */
+const CATALOGUE_AS_STRING = /^'(?:pragma_|sqlite_|dbstat'$)/i;
+
 /** A number of SQL; the sign of its exponent is a token of its own. */
 const NUMBER = /^(?:0[box][\da-f_]+|[\d_]+(?:\.[\d_]*)?(?:e\d*)?)$/i;
 
@@ -64,11 +67,14 @@ export function onlyReading(sql: string): string {
       throw refusal(`The number ${shown(token)}`, 'Write a space after a number');
     if (tokens[index - 1]?.text === '.' && !/^[\d*]/.test(token.text) && !isName(token))
       throw refusal(`${shown(token)} after a dot`, 'Write the name of a column there, or *');
-    if (!isName(token)) continue;
     const name = nameOf(token);
-    if (CATALOGUE.test(name))
+    if (isName(token) ? CATALOGUE.test(name) : CATALOGUE_AS_STRING.test(token.text))
       throw refusal(`The name ${shown(token)}`, 'The list `tables` has the tables and columns of the mirror');
     if (tokens[index + 1]?.text !== '(') continue;
+    // SQLite also takes a string for the name of a function whose result is a table.
+    if (token.text.startsWith("'"))
+      throw refusal(`The function ${shown(token)}`, 'Write its name without quotes');
+    if (!isName(token)) continue;
     // A person with the right to create functions can give one of them an allowed name.
     if (tokens[index - 1]?.text === '.')
       throw refusal(`The function ${shown(token)} of a schema`, 'Write its name without the schema');
@@ -86,14 +92,19 @@ export function onlyReading(sql: string): string {
 /** These may stand before the first word of a statement. */
 const BEFORE: ReadonlySet<string> = new Set([';', 'explain', 'query', 'plan']);
 
+/** A pragma that is read like a table. SQLite takes each kind of quotes, also those of a string. */
+const PRAGMA_AS_TABLE = /^["'`[]?pragma_/i;
+
 /**
  * A statement for SQLite, whose connection refuses writes. A pragma would change how the connection answers
- * other people, or stop it.
- * @throws MirrorError `USAGE` if the statement is a pragma
+ * other people, or stop it. Those that are read like tables are refused as on PostgreSQL.
+ * @throws MirrorError `USAGE` if the statement is a pragma, or reads one
  */
 export function withoutPragma(sql: string): string {
-  const first = tokensOf(sql).find((token) => !BEFORE.has(nameOf(token)));
-  if (first !== undefined && nameOf(first) === 'pragma')
+  const tokens = tokensOf(sql);
+  const first = tokens.find((token) => !BEFORE.has(nameOf(token)));
+  const isPragma = first !== undefined && nameOf(first) === 'pragma';
+  if (isPragma || tokens.some(({ text }) => PRAGMA_AS_TABLE.test(text)))
     throw refusal('A pragma', 'The list `tables` has the tables and columns of the mirror');
   return sql;
 }

@@ -63,6 +63,8 @@ function workingFolder(): string {
 handleOutputErrors();
 // Without a listener, Node opens its inspector, which can read the key from memory.
 process.on('SIGUSR1', () => undefined);
+// Without a listener, this signal ends the daemon before it has given its lease back.
+process.on('SIGUSR2', () => undefined);
 process.exitCode = await runProgram(
   process.argv.slice(2),
   {

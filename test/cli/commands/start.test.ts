@@ -308,12 +308,13 @@ test('a bug ends the daemon with exit code 1, is logged with its cause and spare
   expect(existsSync(mirrorFile(program))).toBe(true);
 });
 
-test('SIGUSR1 does not open a debugger in the daemon, and a closed pipe of its plan does not end it', async () => {
+test('SIGUSR1 does not open a debugger in the daemon, and neither SIGUSR2 nor a closed pipe ends it', async () => {
   const program = await testProgram({ inboxes: 1 });
   const daemon = startDaemon(program);
   daemon.process.stdout?.destroy();
   await daemon.said(/^started/);
   daemon.process.kill('SIGUSR1');
+  daemon.process.kill('SIGUSR2');
   await daemon.said(/conversations of inbox \d+ complete/);
   daemon.process.kill('SIGTERM');
   expect(await daemon.ended).toBe(0);

@@ -182,6 +182,19 @@ describe('opening a mirror fails with a message about', () => {
     });
   });
 
+  test('tables that a restore gave to another user, where the schema is the user’s', async () => {
+    const place = await freshMirrorFile();
+    const url = await asRole(place, 'ALTER SCHEMA public OWNER TO me');
+    // The role's schema would be dropped with it.
+    onTestFinished(() => onServer('ALTER SCHEMA public OWNER TO postgres', place));
+    expect(await failureOf(openDatabase(url))).toMatchObject({
+      code: 'DATABASE',
+      message: expect.stringMatching(
+        /owner of the schema and of its tables and views.*pg_restore --no-owner --role=USER.*denied for table/,
+      ),
+    });
+  });
+
   test.each([
     ['begins', /BEGIN/],
     ['creates its table', /CREATE TABLE IF NOT/],

@@ -54,8 +54,8 @@ const CAUSES: [RegExp, string][] = [
   ],
   [
     /^(42501|3F000)|permission denied/i,
-    'gives this user too few rights. Make the user the owner of the schema, ' +
-      'or let the user create and change tables in it',
+    'gives this user too few rights. Make the user the owner of the schema and of its tables and views. ' +
+      'If another user restored them, restore them again with `pg_restore --no-owner --role=USER`',
   ],
   [
     DAMAGE,

@@ -51,11 +51,16 @@ async function refusal(sql: Reads, { code, after, newest }: Refused): Promise<Mi
   const again = common.id === 0 ? 'all changes after 0' : `the changes after ${cursorText(common)} again`;
   // Without a change since the common place, both ways are the same.
   const or = cursorText(common) === cursorText(newest) ? '' : `; or read ${again}`;
+  // While a restore on PostgreSQL runs, the tables are there and still empty.
+  const instead =
+    newest.id === 0
+      ? ' If a backup is being restored now, wait for its end instead, and use the same cursor again.'
+      : '';
   return new MirrorError(
     code,
     `${finding} The cursor is from another mirror, or this one was restored from a backup: new changes` +
       ' get ids that were used before. Copy the rows that you need from the tables again, then read on ' +
-      `after ${cursorText(newest)}${or}.`,
+      `after ${cursorText(newest)}${or}.${instead}`,
   );
 }
 

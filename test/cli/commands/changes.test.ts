@@ -107,6 +107,18 @@ test('the changes command refuses an id beyond the newest change, with exit code
   }
 });
 
+test('the changes command says of a mirror without changes that a backup may still be restored', async () => {
+  const program = await newProgram({ inboxes: 0 });
+  await program.run('sync');
+  const { exitCode, stderr } = await program.run('changes', '--since-id', '1310');
+  expect([exitCode, stderr.replaceAll(/\s+/g, ' ')]).toEqual([
+    2,
+    expect.stringMatching(
+      /no change 1310: the newest is 0\..* If a backup is being restored now, wait for its end instead, and use/,
+    ),
+  ]);
+});
+
 test('after a restored backup the changes command refuses a lost cursor, also once its id is used again', async () => {
   const program = await withHistory();
   const file = mirrorFile(program);

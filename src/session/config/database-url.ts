@@ -47,11 +47,24 @@ function fileFault(url: string): string | null {
     : null;
 }
 
+const ESCAPE = 'write special characters in user and password as %XX';
+
+/** A fault of the host in forms that libpq reads and the driver does not; null if there is none. */
+function hostsFault(text: string): string | null {
+  const [, at, host = ''] = /^\w+:\/\/(?:[^/?#]*(@))?([^/?#]*)/.exec(text) ?? [];
+  if (host.includes(',')) return 'has a comma in its host, and only one host is possible';
+  return at !== undefined && host === ''
+    ? 'names no host after the @; with host=/FOLDER write @localhost there'
+    : null;
+}
+
 /** Why the text is not the address of a PostgreSQL database; null if it is one. */
 function postgresFault(text: string): string | null {
   const expected = 'file:PATH, such as file:./mirror.db, or postgresql://USER:PASSWORD@HOST/DATABASE';
   if (!/^postgres(ql)?:\/\//.test(text)) return `expected ${expected}`;
-  if (!URL.canParse(text)) return 'is not an address; write special characters in user and password as %XX';
+  const hosts = hostsFault(text);
+  if (hosts !== null) return `${hosts}; ${ESCAPE}`;
+  if (!URL.canParse(text)) return `is not an address; ${ESCAPE}`;
   const { username, password, pathname, searchParams, hash } = new URL(text);
   if (![username, password, pathname].every(isUtf8))
     return 'contains an invalid %-escape; write a literal % as %25';

@@ -358,6 +358,17 @@ test.each([
   ['postgresql://me:pa55w0rd%E9@db.example/mirror', 'contains an invalid %-escape'],
   ['postgresql://me%:pa55w0rd@db.example/mirror', 'write a literal % as %25'],
   ['postgresql://me:pa55w0rd@db.example', 'names no database'],
+  [
+    'postgresql://me:pa55w0rd@/mirror?host=/var/run/postgresql',
+    'names no host after the @; with host=/FOLDER write @localhost there; write special characters',
+  ],
+  ['postgresql://me:pa55w0rd@localhost/mirror?host=/var/run/postgresql', null],
+  [
+    'postgresql://me:pa55w0rd@a.example:5432,b.example:5432/mirror',
+    'has a comma in its host, and only one host',
+  ],
+  ['postgresql://me:pa55w0rd@a.example,b.example/mirror', 'has a comma in its host, and only one host'],
+  ['postgresql://me:pa,55w0rd@a.example/mirror?application_name=a,b', null],
   ['postgresql://me:pa55w0rd@db.example/mirror#here', 'contains a #'],
   ['postgresql://me:pa55w0rd@db.example/mirror?schema=a"b', 'expected a schema of at most 63 letters'],
   ['postgresql://me:pa55w0rd@db.example/mirror?schema=pg_mine', 'expected a schema of at most 63 letters'],

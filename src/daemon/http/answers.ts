@@ -1,4 +1,4 @@
-import { maxHeaderSize, STATUS_CODES } from 'node:http';
+import { maxHeaderSize, type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { SECOND } from '../../core/clock.ts';
@@ -30,18 +30,26 @@ export const MALFORMED = {
   },
 };
 
+/** Answers a request with an unknown `Expect` header, to which Node would give a 417 without a body. */
+export function refuseExpectations(server: Server): void {
+  server.on('checkExpectation', (_request, response) => {
+    const error = 'This daemon meets no expectation but 100-continue; leave the header Expect out.';
+    const body = JSON.stringify({ error });
+    response.writeHead(417, headersOf(body)).end(body);
+  });
+}
+
 /** The whole answer to a request that Node cannot read. */
 function answerTo(error: Error): string {
   const [status, sentence] = faultOf(codeOf(error));
   const body = JSON.stringify({ error: sentence });
-  const headers = {
-    'content-type': JSON_TYPE,
-    'content-length': Buffer.byteLength(body),
-    connection: 'close',
-    ...EVERY_ANSWER,
-  };
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  const lines = Object.entries(headersOf(body)).map(([name, value]) => `${name}: ${value}\r\n`);
   return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`;
+}
+
+function headersOf(body: string): Record<string, string> {
+  const length = String(Buffer.byteLength(body));
+  return { 'content-type': JSON_TYPE, 'content-length': length, connection: 'close', ...EVERY_ANSWER };
 }
 
 /** The status, and a sentence. */

@@ -9,7 +9,15 @@ import type { WholeStatus } from '../../status/observe.ts';
 import type { OrderDesk } from '../../web/engine/place.ts';
 import { CANCEL_PATH, ORDERS_PATH } from '../../web/frame/links.ts';
 import { createSessions } from '../../web/login/session.ts';
-import { escapeControls, EVERY_ANSWER, HEADERS_MS, JSON_TYPE, MALFORMED, showFaults } from './answers.ts';
+import {
+  escapeControls,
+  EVERY_ANSWER,
+  HEADERS_MS,
+  JSON_TYPE,
+  MALFORMED,
+  refuseExpectations,
+  showFaults,
+} from './answers.ts';
 import { addChangesEndpoint, type ChangesEndpointOptions } from './changes.ts';
 import { isOurHost } from './host-check.ts';
 import { closeAnswers, limitConnections, limitRequests } from './limits.ts';
@@ -24,10 +32,11 @@ const STATUS_PATIENCE_MS = 5 * SECOND;
 /** Scrapes share the state of every page for this many ms: a large account has thousands of pages. */
 const DETAILS_MS = MINUTE;
 
-/** Milliseconds. A request is one line and a few headers, so only a broken or hostile client needs longer. */
-const TIME_OUTS = {
+/** Times in ms. A request is one line and a few headers, so only a broken or hostile client needs longer. */
+const CONNECTIONS = {
   // Node closes late connections at the next check: they live for up to a second longer.
-  http: { headersTimeout: HEADERS_MS, connectionsCheckingInterval: SECOND },
+  // `guard` refuses a request without a host: Node's own answer has no body.
+  http: { headersTimeout: HEADERS_MS, connectionsCheckingInterval: SECOND, requireHostHeader: false },
   requestTimeout: 10 * SECOND,
   connectionTimeout: 30 * SECOND,
   keepAliveTimeout: 75 * SECOND,
@@ -108,11 +117,12 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
     forceCloseConnections: true,
     routerOptions,
     schemaController: NO_SCHEMAS,
-    ...TIME_OUTS,
+    ...CONNECTIONS,
     ...MALFORMED,
   });
   limitConnections(server.server);
   closeAnswers(server.server);
+  refuseExpectations(server.server);
   guard(server, [...options.allowedHosts, host.toLowerCase()], log);
   showFaults(server, options.version);
   escapeControls(server);

@@ -25,6 +25,18 @@ test.each([
   ['a line that is no header', 'GET / HTTP/1.1\r\nno header\r\n\r\n', 400, INVALID],
   ['a handshake of TLS', '\u0016\u0003\u0001 hello', 400, INVALID],
   [
+    'no header Host',
+    'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n',
+    421,
+    'This daemon does not answer to the host name "". If it should, add the name to HTTP_ALLOWED_HOSTS.',
+  ],
+  [
+    'an unknown expectation',
+    `GET /healthz HTTP/1.1\r\nExpect: foo\r\n${CLOSE}`,
+    417,
+    'This daemon meets no expectation but 100-continue; leave the header Expect out.',
+  ],
+  [
     'headers of 20,000 bytes',
     `GET / HTTP/1.1\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`,
     431,

@@ -33,13 +33,13 @@ export function measuredDelay(ascending: readonly SeenDelay[], now: number): Mea
     return Math.max(0, Math.min(HOURS - 1, hour));
   };
   const byHour = Map.groupBy(ascending, hourOf);
-  const [medianMs, p95Ms] = [quantileOf(ascending, 0.5), quantileOf(ascending, 0.95)];
+  const [medianMs, p95Ms] = [percentileOf(ascending, 50), percentileOf(ascending, 95)];
   if (medianMs === null || p95Ms === null) return null;
-  const medianByHour = Array.from({ length: HOURS }, (_, hour) => quantileOf(byHour.get(hour) ?? [], 0.5));
+  const medianByHour = Array.from({ length: HOURS }, (_, hour) => percentileOf(byHour.get(hour) ?? [], 50));
   return { changes: ascending.length, medianMs, p95Ms, medianByHour };
 }
 
-/** The ms below which a share (0 to 1) of ascending delays lies; null if there are none. */
-function quantileOf(ascending: readonly SeenDelay[], share: number): number | null {
-  return ascending[Math.min(ascending.length - 1, Math.floor(share * ascending.length))]?.ms ?? null;
+/** The ms that a percentage of ascending delays does not exceed, by nearest rank; null if there are none. */
+function percentileOf(ascending: readonly SeenDelay[], percent: number): number | null {
+  return ascending[Math.ceil((percent * ascending.length) / 100) - 1]?.ms ?? null;
 }

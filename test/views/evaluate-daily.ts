@@ -81,8 +81,8 @@ export function sharesOf(seconds: readonly number[]): object {
   return {
     conversations: sorted.length,
     mean_seconds: Math.floor(sorted.reduce((sum, one) => sum + one, 0) / sorted.length),
-    median_seconds: sorted[Math.floor(sorted.length / 2)],
-    p90_seconds: sorted[Math.floor(sorted.length * 0.9)],
+    median_seconds: sorted[Math.ceil(sorted.length / 2) - 1],
+    p90_seconds: sorted[Math.ceil((sorted.length * 9) / 10) - 1],
     within_1h: within(3600),
     within_4h: within(4 * 3600),
     within_8h: within(8 * 3600),

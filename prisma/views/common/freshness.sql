@@ -74,8 +74,8 @@ WITH
   -- The delay of fewer than ten changes is mostly chance: the rule of `status/delay.ts`.
   delays AS (
     SELECT inbox_id, max(n) AS n,
-      max(CASE WHEN n >= 10 AND place = n / 2 + 1 THEN ms END) AS median_ms,
-      max(CASE WHEN n >= 10 AND place = n * 95 / 100 + 1 THEN ms END) AS p95_ms
+      max(CASE WHEN n >= 10 AND place = (n + 1) / 2 THEN ms END) AS median_ms,
+      max(CASE WHEN n >= 10 AND place = (n * 95 + 99) / 100 THEN ms END) AS p95_ms
     FROM ranked GROUP BY inbox_id
   )
 SELECT counted.list, counted.inbox_id, counted.complete_as_of, counted.age_ms / 1000 AS age_seconds,

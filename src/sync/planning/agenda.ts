@@ -5,8 +5,8 @@ import type { BookmarkReader } from '../../mirror/bookmarks/bookmarks.ts';
 import type { Inbox } from '../../mirror/items/inboxes.ts';
 import { openAndComplete } from '../../mirror/mirror.ts';
 import type { ScheduleReader } from '../../mirror/schedules.ts';
-import type { LatestSweep, SweepReader } from '../../mirror/sweeps/reader.ts';
-import { isDue, restsUntil, triedAgainAt } from './due.ts';
+import type { FailedWalks, LatestSweep, SweepReader } from '../../mirror/sweeps/reader.ts';
+import { failingLists, isDue, restsUntil, triedAgainAt } from './due.ts';
 import { type Candidate, changeRate, inOrder, isSmall, type Observation, turnsOf } from './planner.ts';
 
 /** The reads that planning needs. */
@@ -62,18 +62,18 @@ export async function readAgenda(
   const sweeps = await mirror.sweeps.latest();
   const readings = readsPages ? await mirror.bookmarks.oldestReadings() : null;
   const candidates: (Candidate & Pick<DueList, 'spent' | 'waits'> & { readonly turns: number })[] = [];
-  for (const key of await sweepableLists(mirror)) {
-    const latest = sweeps.get(listId(key)) ?? [];
+  const lists = await withFailures(mirror, sweeps);
+  const failing = failingLists(lists.map(({ failed }) => failed));
+  for (const { key, latest, failed } of lists) {
     const slot = dueSince.get(key.list) ?? null;
     const since =
       readings === null || key.list !== 'conversations'
         ? later(slot, wantedSince?.(key) ?? null)
         : sinceByPages(key, latest, { slot, readings, now });
-    const failed = await mirror.sweeps.failedWalks(key, latest);
-    const rest = restsUntil(key, latest, failed, { budget, readsPages });
+    const rest = restsUntil(key, latest, failed, { budget, readsPages, failing });
     const rests = rest !== null && rest.getTime() > now;
     const waits = rests && openAndComplete(latest).open !== undefined;
-    const again = failed === null ? null : triedAgainAt(failed, budget);
+    const again = failed === null ? null : triedAgainAt(failed, { budget, failing });
     if (isBusy(key) || !isDue(latest, since, { retryAt: again, now }) || (rests && !waits)) continue;
     const spent = spentOn(latest, failed);
     candidates.push({
@@ -133,11 +133,11 @@ export async function nextWalk(
   const readings = await mirror.bookmarks.oldestReadings();
   const sweeps = await mirror.sweeps.latest();
   let first: number | null = null;
-  for (const key of await sweepableLists(mirror)) {
+  const lists = await withFailures(mirror, sweeps);
+  const failing = failingLists(lists.map(({ failed }) => failed));
+  for (const { key, latest, failed } of lists) {
     if (key.list !== 'conversations' || readings.has(key.inboxId ?? '')) continue;
-    const latest = sweeps.get(listId(key)) ?? [];
-    const failed = await mirror.sweeps.failedWalks(key, latest);
-    const rest = restsUntil(key, latest, failed, { budget, readsPages: true });
+    const rest = restsUntil(key, latest, failed, { budget, readsPages: true, failing });
     const ended = latest.filter(({ state }) => state === 'complete' || state === 'failed');
     const due =
       openAndComplete(latest).open === undefined
@@ -147,6 +147,25 @@ export async function nextWalk(
     first = Math.min(first ?? at, at);
   }
   return first;
+}
+
+interface ListPast {
+  readonly key: ListKey;
+  readonly latest: readonly LatestSweep[];
+  readonly failed: FailedWalks | null;
+}
+
+/** The lists, with their newest sweeps and their failed walks. */
+async function withFailures(
+  mirror: PlanningMirror,
+  sweeps: ReadonlyMap<string, readonly LatestSweep[]>,
+): Promise<ListPast[]> {
+  const lists: ListPast[] = [];
+  for (const key of await sweepableLists(mirror)) {
+    const latest = sweeps.get(listId(key)) ?? [];
+    lists.push({ key, latest, failed: await mirror.sweeps.failedWalks(key, latest) });
+  }
+  return lists;
 }
 
 /** All lists, without those of suspected inboxes. */

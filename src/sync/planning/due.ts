@@ -117,42 +117,88 @@ const LONGEST_MS = 7 * DAY;
 /** After one failed walk no list rests longer than this: its cause may be over at the next daily `sync`. */
 const LONGEST_FIRST_MS = 20 * HOUR;
 
+/** The lists whose newest walk failed, which share the quarter of the requests that such walks may cost. */
+export interface FailingLists {
+  readonly all: number;
+  /** Those that failed after their first page. */
+  readonly costly: number;
+}
+
+/** @param failed of each list; null if its newest walk has not failed */
+export function failingLists(failed: readonly (FailedWalks | null)[]): FailingLists {
+  const costs = failed.filter((walks) => walks !== null).map(({ lastCost }) => lastCost);
+  return { all: costs.length, costly: costs.filter((cost) => cost > 1).length };
+}
+
+export interface RestOptions {
+  readonly budget: Pick<Budget, 'perDay' | 'reserved'>;
+  /** Lists of conversations are due without a slot. */
+  readonly readsPages: boolean;
+  readonly failing: FailingLists;
+}
+
 /**
  * Until when a list rests because its newest walk failed (docs/decisions/0002), or because the service asked
  * to wait with it (0004); null if it does not rest. A list of conversations that was never complete, or that
  * no slot limits, rests longer after each failure.
- * @param readsPages lists of conversations are due without a slot
  */
 export function restsUntil(
   { list }: Pick<ListKey, 'list'>,
   latest: readonly Pick<LatestSweep, 'state' | 'retryAt' | 'finishedAt'>[],
   failed: FailedWalks | null,
-  { budget, readsPages }: { budget: Pick<Budget, 'perDay' | 'reserved'>; readsPages: boolean },
+  { budget, readsPages, failing }: RestOptions,
 ): Date | null {
   const newest = newestSweep(latest);
   if (newest?.state === 'paused') return newest.retryAt;
   if (failed === null || newest?.state !== 'failed') return null;
   const wasComplete = latest.some(({ state }) => state === 'complete');
   const doubles = list === 'conversations' && (readsPages || !wasComplete);
-  return new Date(failed.lastAt.getTime() + restOf(failed, budget, doubles));
+  // A list that fails at its first page keeps its slots, however many do.
+  const sharing = failed.lastCost > 1 ? failing.costly : 1;
+  return afterRest(failed, restByCost(failed, budget, sharing), doubles);
 }
 
 /** When a list whose newest walk failed is tried again, even if no slot comes before. */
-export function triedAgainAt(failed: FailedWalks, budget: Pick<Budget, 'perDay' | 'reserved'>): Date {
-  return new Date(failed.lastAt.getTime() + restOf(failed, budget, true));
+export function triedAgainAt(
+  failed: FailedWalks,
+  { budget, failing }: Omit<RestOptions, 'readsPages'>,
+): Date {
+  return afterRest(failed, restByCost(failed, budget, failing.all), true);
 }
 
-function restOf(failed: FailedWalks, budget: Pick<Budget, 'perDay' | 'reserved'>, doubles: boolean): number {
-  if (failed.lastCode === 'LIST_FORBIDDEN') return FORBIDDEN_REST_MS;
+/**
+ * The same as `restsUntil`, but for a list that no slot has made due since its walk failed, until its next slot
+ * or `triedAgainAt`. @param slot the kind's last slot, and its next one
+ */
+export function nextTry(
+  key: Pick<ListKey, 'list'>,
+  latest: readonly LatestSweep[],
+  failed: FailedWalks | null,
+  { slot, ...options }: RestOptions & { slot: { last: Date | null; next: Date } },
+): Date | null {
+  const rest = restsUntil(key, latest, failed, options);
+  const isFailed = newestSweep(latest)?.state === 'failed';
+  if (rest === null || failed === null || !isFailed || (slot.last !== null && slot.last > failed.lastAt))
+    return rest;
+  const again = triedAgainAt(failed, options);
+  return new Date(Math.max(rest.getTime(), Math.min(again.getTime(), slot.next.getTime())));
+}
+
+function afterRest(failed: FailedWalks, byCostMs: number, doubles: boolean): Date {
   const doubled = doubles ? Math.min(FIRST_REST_MS * 2 ** (failed.walks - 1), LONGEST_DOUBLED_MS) : 0;
-  return Math.max(restByCost(failed, budget), doubled);
+  const restMs = failed.lastCode === 'LIST_FORBIDDEN' ? FORBIDDEN_REST_MS : Math.max(byCostMs, doubled);
+  return new Date(failed.lastAt.getTime() + restMs);
 }
 
-/** Milliseconds after the last failed walk, so that such walks take a quarter of the days. */
+/**
+ * Milliseconds after the last failed walk, so that such walks take a quarter of the days.
+ * @param sharing the lists that share this quarter
+ */
 export function restByCost(
   { walks, lastCost }: Pick<FailedWalks, 'walks' | 'lastCost'>,
   budget: Pick<Budget, 'perDay' | 'reserved'>,
+  sharing = 1,
 ): number {
   const longest = walks === 1 ? LONGEST_FIRST_MS : LONGEST_MS;
-  return Math.min((DAY * lastCost) / (SHARE * Math.max(1, scheduledCap(budget))), longest);
+  return Math.min((DAY * lastCost * sharing) / (SHARE * Math.max(1, scheduledCap(budget))), longest);
 }

@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest';
+import { HOUR, MINUTE } from '../../../src/core/clock.ts';
+import type { FailedWalks, LatestSweep } from '../../../src/mirror/sweeps/reader.ts';
+import { failingLists, nextTry, restsUntil, triedAgainAt } from '../../../src/sync/planning/due.ts';
+
+const NOON = Date.parse('2026-03-02T12:00:00Z');
+const BUDGET = { perDay: 5000, reserved: 200 };
+
+/** Walks of a list that failed, the last one at noon. */
+function failedWalks({ walks = 1, lastCost = 1 }: Partial<FailedWalks> = {}): FailedWalks {
+  return { walks, lastCost, requests: walks * lastCost, lastAt: new Date(NOON), lastCode: 'REQUEST_REFUSED' };
+}
+
+const after = (at: Date | null): number => (at?.getTime() ?? Number.NaN) - NOON;
+
+test.each([
+  [1, 15 * MINUTE],
+  [3, HOUR],
+  [9, 4 * HOUR],
+])('after %i failed walks a list is tried again without a slot after %i ms', (walks, rest) => {
+  const failed = failedWalks({ walks });
+  expect(after(triedAgainAt(failed, { budget: BUDGET, failing: failingLists([failed]) }))).toBe(rest);
+});
+
+test('lists that fail for good cost a quarter of the requests together', () => {
+  for (const [lists, lastCost] of [
+    [300, 1],
+    [25, 70],
+    [4, 300],
+  ] as const) {
+    const failed = Array.from({ length: lists }, () => failedWalks({ walks: 20, lastCost }));
+    const options = { budget: BUDGET, readsPages: false, failing: failingLists(failed) };
+    const newest = [{ state: 'failed', retryAt: null, finishedAt: new Date(NOON) }] as const;
+    const again = after(triedAgainAt(failed[0]!, options));
+    const rest = lastCost === 1 ? again : after(restsUntil({ list: 'tags' }, newest, failed[0]!, options));
+    for (const ms of [again, rest])
+      expect((lists * lastCost * 24 * HOUR) / ms).toBeLessThanOrEqual((5000 - 200) / 4 + 1);
+  }
+});
+
+test('a list that fails at its first page does not rest longer because others fail later', () => {
+  const failed = failedWalks();
+  const failing = failingLists([failed, failedWalks({ lastCost: 300 }), null]);
+  const newest = [{ state: 'failed', retryAt: null, finishedAt: new Date(NOON) }] as const;
+  const rest = restsUntil({ list: 'tags' }, newest, failed, { budget: BUDGET, readsPages: false, failing });
+  expect(after(rest)).toBeLessThan(2 * MINUTE);
+});
+
+test.each([
+  ['its next slot, if that is first', 10 * MINUTE, -HOUR, 10 * MINUTE],
+  ['15 minutes, if its next slot is a day later', 24 * HOUR, -HOUR, 15 * MINUTE],
+  ['its rest alone, if a slot has passed meanwhile', 24 * HOUR, 1, 72_000],
+])('a list whose walk failed is next tried after %s', (_what, next, last, wait) => {
+  const failed = failedWalks();
+  const newest = [{ state: 'failed', retryAt: null, finishedAt: new Date(NOON) }] as unknown as LatestSweep[];
+  const options = { budget: BUDGET, readsPages: false, failing: failingLists([failed]) };
+  const slot = { last: new Date(NOON + last), next: new Date(NOON + next) };
+  const found = after(nextTry({ list: 'tags' }, newest, failed, { ...options, slot }));
+  expect(Math.abs(found - wait)).toBeLessThan(1000);
+});

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
-import { openMirror } from '../../src/mirror/mirror.ts';
 import { type Served, served } from '../daemon/http/served.ts';
+import { firstInbox } from '../support/rows.ts';
+import { ask as askView } from '../views/support.ts';
 
 const text = async (ask: Served['ask']): Promise<string> => {
   const { body } = await ask('/people', { headers: { accept: 'text/html' } });
@@ -9,6 +10,15 @@ const text = async (ask: Served['ask']): Promise<string> => {
     .replaceAll(/<[^>]+>|\u00A0/g, ' ')
     .replaceAll(/ +/g, ' ');
 };
+
+/** Gives a conversation of the first inbox a tag that it lacks. */
+function giveTag({ sandbox }: Served['mirror']): { id: string; tag: string } {
+  const { id, tags, conversations } = firstInbox(sandbox);
+  const [tag = ''] = tags.order;
+  const lacking = conversations.order.find((one) => !conversations.get(one)?.tag_ids.includes(tag)) ?? '';
+  sandbox.world.tag(id, lacking, tag);
+  return { id, tag };
+}
 
 test('the page of people adds up the work of a person in all inboxes, and names each tag with its inbox', async () => {
   const { ask, sync, mirror } = await served();
@@ -29,24 +39,32 @@ test('the page of people adds up the work of a person in all inboxes, and names 
 });
 
 test('history is counted once for all visitors, and appears when it is counted', async () => {
-  const { ask, sync, mirror, clock } = await served();
+  const { ask, sync, mirror } = await served();
   await sync();
-  await openMirror(mirror.database).keepViewSettings(
-    { reportTimezone: 'UTC', budget: { perDay: 5000, reserved: 250 } },
-    clock.now(),
-  );
-  const [row] = await mirror.database.query<{ inbox_id: string; id: string; tag: string }>(
-    `SELECT conversations.inbox_id, conversations.id, inbox_tags.id AS tag
-     FROM conversations JOIN inbox_tags ON inbox_tags.inbox_id = conversations.inbox_id`,
-  );
+  giveTag(mirror);
+  await sync();
   await mirror.database.execute(`UPDATE inbox_tags SET name = 'Refund'`);
-  await mirror.database.execute(
-    `INSERT INTO changes (observed_at, list, inbox_id, item_id, field, new_value)
-     VALUES ('2026-03-02T07:00:00.000+00:00', 'conversations', $1, $2, 'tags', $3)`,
-    row!.inbox_id,
-    row!.id,
-    row!.tag,
-  );
+  await askView(mirror, `SELECT 1 AS one`);
   await expect.poll(() => text(ask)).toContain('2 Mar: Refund 1');
   await expect.poll(() => text(ask)).toMatch(/Time in status Counted just now/);
+});
+
+test('the chart of tags says what tag_daily says, also of conversations that appear with a tag', async () => {
+  const { ask, sync, mirror } = await served();
+  await sync();
+  const { id: inbox, tag } = giveTag(mirror);
+  for (let came = 0; came < 2; came++) mirror.sandbox.world.addConversation(inbox, { tag_ids: [tag] });
+  await sync();
+  await mirror.database.execute(`UPDATE inbox_tags SET name = 'Refund'`);
+  const days = `SELECT day, CAST(sum(tagged) AS INTEGER) AS tagged FROM tag_daily WHERE tagged > 0 GROUP BY day`;
+  expect(await askView(mirror, days)).toEqual([{ day: '2026-03-02', tagged: 3 }]);
+  await expect.poll(() => text(ask)).toContain('2 Mar: Refund 3');
+});
+
+test('the chart of tags does not count the tags that conversations had at first', async () => {
+  const { ask, sync, mirror } = await served();
+  await sync();
+  await askView(mirror, `SELECT 1 AS one`);
+  const empty = 'No conversation got a tag or appeared with one in the last 60 days.';
+  await expect.poll(() => text(ask)).toContain(empty);
 });

@@ -23,7 +23,7 @@ export interface StatusMean {
   readonly at_least: number;
 }
 
-/** How many conversations got a tag on a day. */
+/** How often a conversation got a tag on a day, appeared with it or returned with it: `tag_daily`. */
 export interface TagDay {
   readonly day: string;
   readonly tag: string;
@@ -55,22 +55,16 @@ export async function readStatusMeans(read: Read): Promise<StatusMean[]> {
 }
 
 /**
- * How often the busiest tags were given on each day, the oldest day first. Tags of one name in several
- * inboxes count together.
+ * How often conversations got, or came with, each of the busiest tags on each day, the oldest day first. Tags
+ * of one name in several inboxes count together.
  * @param since the first day in REPORT_TIMEZONE
  */
 export async function readTagDays(read: Read, since: string): Promise<TagDay[]> {
   return await read<TagDay>(
     `WITH
        given AS (
-         SELECT days.day, coalesce(tags.name, changes.new_value) AS tag, count(*) AS added
-         FROM changes
-         JOIN report_days AS days
-           ON changes.observed_at >= days.starts_at AND changes.observed_at < days.ends_at
-         LEFT JOIN inbox_tags AS tags ON tags.inbox_id = changes.inbox_id AND tags.id = changes.new_value
-         WHERE changes.list = 'conversations' AND changes.field = 'tags' AND changes.new_value IS NOT NULL
-           AND changes.observed_at >= (SELECT min(starts_at) FROM report_days WHERE day >= $1)
-         GROUP BY days.day, coalesce(tags.name, changes.new_value)
+         SELECT day, coalesce(tag, tag_id) AS tag, sum(tagged) AS added
+         FROM tag_daily WHERE day >= $1 AND tagged > 0 GROUP BY day, coalesce(tag, tag_id)
        ),
        busiest AS (SELECT tag FROM given GROUP BY tag ORDER BY sum(added) DESC, tag LIMIT ${CHARTED})
      SELECT day, given.tag, CAST(added AS INTEGER) AS added

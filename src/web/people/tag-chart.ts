@@ -15,7 +15,10 @@ interface Day {
   readonly added: ReadonlyMap<string, number>;
 }
 
-/** How often the busiest tags were given on each day. @param since the first day, such as `2026-03-02` */
+/**
+ * How often conversations got, or came with, each of the busiest tags on each day.
+ * @param since the first day, such as `2026-03-02`
+ */
 export function tagChart(found: readonly TagDay[], since: string, copy: FirstCopy | null): Html {
   const totals = new Map<string, number>();
   for (const { tag, added } of found) totals.set(tag, (totals.get(tag) ?? 0) + added);
@@ -35,6 +38,6 @@ export function tagChart(found: readonly TagDay[], since: string, copy: FirstCop
       colour,
       value: ({ added }) => added.get(tags[nth] ?? '') ?? 0,
     })),
-    empty: emptyOf(copy, `No conversation got a tag in the last ${DAYS} days.`),
+    empty: emptyOf(copy, `No conversation got a tag or appeared with one in the last ${DAYS} days.`),
   });
 }

@@ -5,7 +5,7 @@ import { FORGET_DECIDED } from './items/suspects/undecided.ts';
 import type { FencedDatabase } from './lease.ts';
 import { ANY_SWEEP, OPEN_SWEEP } from './sweeps/states.ts';
 
-/** Rows are kept for at least this many ms. */
+/** Rows are kept for at least this many ms. The view `reads` relies on it. */
 const KEPT_MS = 30 * DAY;
 
 /** A request that is older than this many ms has been kept for a day too long. */
@@ -60,7 +60,9 @@ export async function housekeep(
   };
 
   const old = iso(now - KEPT_MS);
-  const superseded = await supersededSweeps(database);
+  const closed = await supersededSweeps(database, old);
+  const superseded = closed.map(({ id }) => id);
+  const unneeded = closed.filter(({ begins_gap }) => begins_gap === 0).map(({ id }) => id);
   const deleted = {
     requests: await deleteOld(
       fenced,
@@ -79,7 +81,7 @@ export async function housekeep(
       (await deleteBatch(fenced, `DELETE FROM sweep_pages WHERE sweep_id NOT IN (SELECT id FROM sweeps)`)),
     sweeps: await deleteFor(
       fenced,
-      superseded,
+      unneeded,
       (ids) => `DELETE FROM sweeps WHERE id IN (${ids}) AND finished_at < $2
         AND inserted + changed + deleted + rejected = 0 AND NOT (${NEEDED})`,
       old,
@@ -99,15 +101,21 @@ export async function isHousekeepingOverdue(database: Database, now: number): Pr
   return (await database.query(`SELECT 1 AS old FROM requests WHERE sent_at < $1 LIMIT 1`, old)).length > 0;
 }
 
-/** The ids of the closed sweeps, except the two newest of each list and state. */
-async function supersededSweeps(database: Database): Promise<number[]> {
-  const rows = await database.query<{ id: number }>(
-    `SELECT id FROM (
-       SELECT id, state, row_number() OVER (PARTITION BY list, inbox_id, state ORDER BY id DESC) AS nth
-       FROM sweeps
+/**
+ * The closed sweeps, except the two newest of each list and state. `begins_gap` is 1 for a complete sweep
+ * whose next one is not older than `old`: the view `reads` tells how long after it that one ended.
+ */
+async function supersededSweeps(
+  database: Database,
+  old: string,
+): Promise<{ id: number; begins_gap: number }[]> {
+  return await database.query<{ id: number; begins_gap: number }>(
+    `SELECT id, CASE WHEN state = 'complete' AND next_at >= $1 THEN 1 ELSE 0 END AS begins_gap FROM (
+       SELECT id, state, row_number() OVER newest AS nth, lag(finished_at) OVER newest AS next_at
+       FROM sweeps WINDOW newest AS (PARTITION BY list, inbox_id, state ORDER BY id DESC)
      ) AS ranked WHERE nth > 2 AND state NOT IN ${OPEN_SWEEP}`,
+    old,
   );
-  return rows.map(({ id }) => id);
 }
 
 /** Deletes the rows that `oldIds` selects, a query for one batch of ids; `$1` is `old`. */

@@ -13,8 +13,8 @@ test('housekeeping drops old requests, ended passes and empty sweeps, but no mir
   }
   const { writer, clock, database } = mirror;
   // The dropped requests are 50, 40 and 30 days old, for four lists each. Each list keeps its first sweep,
-  // which found rows, and its two newest ones.
-  expect(await writer.housekeep(clock.now())).toEqual({ requests: 12, pages: 0, sweeps: 8, orders: 3 });
+  // which found rows, its two newest ones, and the one before these: the view `reads` needs it.
+  expect(await writer.housekeep(clock.now())).toEqual({ requests: 12, pages: 0, sweeps: 4, orders: 3 });
   expect(await count(database, 'requests')).toBe(8);
   expect(await writer.housekeep(clock.now())).toEqual({ requests: 0, pages: 0, sweeps: 0, orders: 0 });
   await expectEqualToService(mirror);
@@ -46,6 +46,44 @@ test('housekeeping keeps the earliest starts in the views, and the days of an em
   await writer.housekeep(clock.now());
   expect(await count(database, 'sweeps')).toBeLessThan(sweeps - 8);
   expect(await viewRows()).toEqual(before);
+});
+
+test('the view reads has no gap of readings that housekeeping has deleted', async () => {
+  const mirror = await quickMirror({ sandbox: { conversations: [1], usersPerInbox: 1, tagsPerInbox: 1 } });
+  const { sandbox, clock, writer } = mirror;
+  const inbox = firstInbox(sandbox);
+  const [user = ''] = inbox.users.order;
+  const read = async (): Promise<void> => {
+    await mirror.sync();
+    await writer.housekeep(clock.now());
+    clock.advance(3 * DAY);
+  };
+  const gaps = async (): Promise<unknown> =>
+    await ask(
+      mirror,
+      `SELECT list, max((gap_seconds + 3600) / 86400) AS longest,
+         max(CASE WHEN finished_at < '2026-03-20' THEN (gap_seconds + 3600) / 86400 END) AS longest_ago
+       FROM reads GROUP BY list ORDER BY list`,
+    );
+  for (let nth = 0; nth < 3; nth++) await read();
+  sandbox.world.addConversation(inbox.id);
+  inbox.users.get(user)!.last_name = 'Renamed';
+  for (let nth = 0; nth < 14; nth++) await read();
+  expect(await gaps()).toEqual([
+    // The sweep before one that found a conversation is kept.
+    { list: 'conversations', longest: 3, longest_ago: 3 },
+    { list: 'inboxes', longest: 3, longest_ago: null },
+    { list: 'tags', longest: 3, longest_ago: null },
+    { list: 'users', longest: 3, longest_ago: null },
+  ]);
+  clock.advance(37 * DAY);
+  for (let nth = 0; nth < 4; nth++) await read();
+  expect(await gaps()).toEqual([
+    { list: 'conversations', longest: 40, longest_ago: 3 },
+    { list: 'inboxes', longest: 40, longest_ago: null },
+    { list: 'tags', longest: 40, longest_ago: null },
+    { list: 'users', longest: 40, longest_ago: null },
+  ]);
 });
 
 test('housekeeping forgets the questions for conversations that are listed again', async () => {

@@ -74,6 +74,20 @@ test('the feed says what an item was first seen with, and leaves out the kind of
   expect(await text(ask, `/inboxes/${inbox.id}/conversations/${free.id}`)).not.toContain('kind of assignee');
 });
 
+test('the feed of a person has the conversations that appear with the person as their assignee', async () => {
+  const { ask, sync, mirror } = await served();
+  await sync();
+  const { id: inbox, users } = firstInbox(mirror.sandbox);
+  const [own = '', other = ''] = users.order;
+  const [added, foreign] = [own, other].map((id) =>
+    mirror.sandbox.world.addConversation(inbox, { assignee: { assignee_type: 'user', assignee_id: id } }),
+  );
+  await sync();
+  const feed = await text(ask, `/feed?person=${own}`);
+  expect(feed).toContain(` ${added!.id} `);
+  expect(feed).not.toContain(` ${foreign!.id} `);
+});
+
 test('the feed is filtered by inbox, field and person, and pages lead to the oldest change', async () => {
   const { ask, inbox, mirror } = await changed(120);
   expect(await text(ask, `/feed?inbox=${inbox}&field=permalink`)).not.toContain('status from');

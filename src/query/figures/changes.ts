@@ -84,7 +84,7 @@ const MOST_PEOPLE = 500;
 export interface FeedFilter {
   readonly inbox?: string | undefined;
   readonly field?: string | undefined;
-  /** The id of a user: changes of the user, and conversations that the user got or lost. */
+  /** The id of a user: changes of the user, and conversations that the user got, had at first or lost. */
   readonly person?: string | undefined;
 }
 
@@ -152,6 +152,7 @@ function conditions(
   if (person !== undefined)
     all.push(`(changes.field = 'assignee_id'
       AND (changes.old_value = ${next(person)} OR changes.new_value = ${next(person)})
+      OR ${seen('assignee_id')} = ${next(person)}
       OR changes.list = 'users' AND changes.item_id = ${next(person)})`);
   return { where: `WHERE ${[...all, TELLING].join(' AND ')}`, values };
 }

@@ -61,6 +61,16 @@ test('the chart of tags says what tag_daily says, also of conversations that app
   await expect.poll(() => text(ask)).toContain('2 Mar: Refund 3');
 });
 
+test('the chart of tags keeps tags without a name apart, by their ids', async () => {
+  const { ask, sync, mirror } = await served();
+  await sync();
+  const { tag } = giveTag(mirror);
+  await sync();
+  await mirror.database.execute(`UPDATE inbox_tags SET name = ''`);
+  await askView(mirror, `SELECT 1 AS one`);
+  await expect.poll(() => text(ask)).toContain(`2 Mar: ${tag} 1`);
+});
+
 test('the chart of tags does not count the tags that conversations had at first', async () => {
   const { ask, sync, mirror } = await served();
   await sync();

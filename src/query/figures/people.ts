@@ -56,15 +56,15 @@ export async function readStatusMeans(read: Read): Promise<StatusMean[]> {
 
 /**
  * How often conversations got, or came with, each of the busiest tags on each day, the oldest day first. Tags
- * of one name in several inboxes count together.
+ * of one name in several inboxes count together. A tag without a name has its id.
  * @param since the first day in REPORT_TIMEZONE
  */
 export async function readTagDays(read: Read, since: string): Promise<TagDay[]> {
   return await read<TagDay>(
     `WITH
        given AS (
-         SELECT day, coalesce(tag, tag_id) AS tag, sum(tagged) AS added
-         FROM tag_daily WHERE day >= $1 AND tagged > 0 GROUP BY day, coalesce(tag, tag_id)
+         SELECT day, coalesce(nullif(tag, ''), tag_id) AS tag, sum(tagged) AS added
+         FROM tag_daily WHERE day >= $1 AND tagged > 0 GROUP BY day, coalesce(nullif(tag, ''), tag_id)
        ),
        busiest AS (SELECT tag FROM given GROUP BY tag ORDER BY sum(added) DESC, tag LIMIT ${CHARTED})
      SELECT day, given.tag, CAST(added AS INTEGER) AS added

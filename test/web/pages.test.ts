@@ -4,6 +4,7 @@ import { type Answered, type Served, served } from '../daemon/http/served.ts';
 import { cronsOfAll } from '../support/crons.ts';
 import { firstInbox } from '../support/rows.ts';
 import { rule } from '../support/rule.ts';
+import { ask as askView } from '../views/support.ts';
 
 const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
 
@@ -240,5 +241,26 @@ test('the last day of the backlog chart is the backlog of now, also minutes afte
   for (const path of ['/', `/inboxes/${id}`]) {
     const today = /Day<.*?Open<.*?Pending<.*?<tbody>.*?<td class="n">(\d+)/.exec(await counted(ask, path));
     expect(today?.[1], path).toBe('3');
+  }
+});
+
+test('the chart of new and closed ones agrees with the backlog: none counts that came closed', async () => {
+  const { ask, sync, mirror } = await served({ sandbox: { inboxes: 1, conversations: [3] } });
+  const { id, conversations } = firstInbox(mirror.sandbox);
+  const { world } = mirror.sandbox;
+  for (const item of conversations.order) world.setStatus(id, item, 'closed');
+  await sync();
+  for (const status of ['open', 'pending', 'closed', 'closed', 'closed'])
+    world.addConversation(id, { status });
+  await sync();
+  const flow = `SELECT appeared, came_open, closed FROM flow_daily`;
+  expect(await askView(mirror, flow)).toEqual([{ appeared: 5, came_open: 2, closed: 0 }]);
+  for (const path of ['/', `/inboxes/${id}`]) {
+    const body = await counted(ask, path);
+    const today = /Came open or reopened<\/th>.*?<tbody>.*?<td class="n">(\d+)<.*?<td class="n">(\d+)</.exec(
+      body,
+    );
+    expect(today?.slice(1), path).toEqual(['2', '0']);
+    expect(body).toContain('A conversation that was closed when first seen counts in neither.');
   }
 });

@@ -36,7 +36,8 @@ export interface BacklogDay {
 
 export interface FlowDay {
   readonly day: string;
-  readonly appeared: number;
+  /** New conversations that were not closed when first seen. */
+  readonly came_open: number;
   readonly closed: number;
   readonly reopened: number;
 }
@@ -84,11 +85,14 @@ export async function readBacklogDays(
   );
 }
 
-/** New and closed conversations of each day, the oldest day first. */
+/**
+ * How many conversations came open, were closed and were reopened on each day, the oldest day first. These
+ * figures fit the backlog: `appeared` also counts those that came closed, and those back with their inbox.
+ */
 export async function readFlowDays(read: Read, inboxId: string | null, since: string): Promise<FlowDay[]> {
   const [ofDays, values] = ofDaysSince(since, inboxId);
   return await read<FlowDay>(
-    `SELECT day, CAST(sum(appeared) AS INTEGER) AS appeared, CAST(sum(closed) AS INTEGER) AS closed,
+    `SELECT day, CAST(sum(came_open) AS INTEGER) AS came_open, CAST(sum(closed) AS INTEGER) AS closed,
        CAST(sum(reopened) AS INTEGER) AS reopened
      FROM flow_daily WHERE ${ofDays} GROUP BY day ORDER BY day`,
     ...values,

@@ -42,7 +42,9 @@ export function historySections(
     return html`${section(`Backlog, ${DAYS} days`, counting)}${section('New and closed a day', counting)}`;
   }
   const { result, at } = history;
-  const note = noteOf(copy, html`Counted ${ago(new Date(at), moment)}.`);
+  const counted = html`Counted ${ago(new Date(at), moment)}.`;
+  const note = noteOf(copy, counted);
+  const unseen = 'A conversation that was closed when first seen counts in neither.';
   const empty = 'No day is complete yet: the first figure appears after the first whole copy.';
   const backlog = areasChart<BacklogDay>({
     title: `Backlog over ${DAYS} days`,
@@ -59,11 +61,15 @@ export function historySections(
     rows: result.flow.slice(-BAR_DAYS),
     ...OF_DAYS,
     series: [
-      { name: 'New or reopened', colour: 'appeared', value: ({ appeared, reopened }) => appeared + reopened },
+      {
+        name: 'Came open or reopened',
+        colour: 'appeared',
+        value: ({ came_open: came, reopened }) => came + reopened,
+      },
       { name: 'Closed', colour: 'closed', value: ({ closed }) => closed },
     ],
     empty,
   });
   return html`${section(`Backlog, ${DAYS} days`, backlog, { note })}
-  ${section('New and closed a day', flow, { note })}`;
+  ${section('New and closed a day', flow, { note: noteOf(copy, html`${counted} ${unseen}`) })}`;
 }

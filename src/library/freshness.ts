@@ -6,7 +6,7 @@ export interface ListFreshness {
   readonly list: ListName;
   /** Null for the list of inboxes. */
   readonly inboxId: string | null;
-  /** The end of the last complete sweep, or the oldest reading of a page; null: none was ever complete. */
+  /** End of the last complete sweep, or the oldest reading among its pages if later; null: never complete. */
   readonly completeAsOf: Date | null;
   /** Seconds since then. */
   readonly ageSeconds: number | null;
@@ -15,7 +15,7 @@ export interface ListFreshness {
   readonly changes: number | null;
   /**
    * How many seconds late these changes were seen at most: half of them, and 95 % of them. A change fell
-   * between two sightings. Null with fewer than 10 changes.
+   * between two sightings. Null with fewer than ten changes.
    */
   readonly medianDelaySeconds: number | null;
   readonly p95DelaySeconds: number | null;

@@ -3,7 +3,7 @@ import type { ListName } from '../core/lists.ts';
 import type { ChangeFilter } from '../mirror/history/read.ts';
 import type { Names } from '../mirror/items/names.ts';
 import { parseSince } from './arguments.ts';
-import { inboxIdOf, unknownInbox } from './inbox.ts';
+import { inboxIdOf } from './inbox.ts';
 
 /** The options of `changes` that select changes. */
 export interface FilterOptions {
@@ -18,7 +18,7 @@ export interface FilterOptions {
 /** Reads what needs no mirror. @throws MirrorError `USAGE` for a wrong time or field */
 export async function parseFilter(options: FilterOptions, now: number): Promise<ChangeFilter> {
   const { since, until, list, inbox, item, field } = options;
-  if (field !== undefined) (await import('../query/reads/changed-field.ts')).checkField(field, list);
+  if (field !== undefined) (await import('../query/reads/filter-checks.ts')).checkField(field, list);
   const from = since === undefined ? undefined : parseSince(since, now);
   const to = until === undefined ? undefined : parseSince(until, now, '--until');
   if (from !== undefined && to !== undefined && from > to)
@@ -30,8 +30,7 @@ export async function parseFilter(options: FilterOptions, now: number): Promise<
 }
 
 /**
- * Replaces the inbox's name by its id, and refuses an inbox or an item that the mirror has never had: the
- * answer would be empty, which looks like silence.
+ * Replaces the inbox's name by its id, and refuses an inbox or an item that the mirror has never had.
  * @throws MirrorError `USAGE`
  */
 export async function checkFilter(
@@ -39,14 +38,11 @@ export async function checkFilter(
   names: Pick<Names, 'inboxes' | 'hasItem'>,
 ): Promise<ChangeFilter> {
   const { inboxId, itemId } = filter;
+  if (inboxId === undefined && itemId === undefined) return filter;
+  const { checkInbox, checkItem } = await import('../query/reads/filter-checks.ts');
   const inboxes = inboxId === undefined ? [] : await names.inboxes();
   const id = inboxId === undefined ? undefined : await inboxIdOf(inboxId, inboxes);
-  if (id !== undefined && !inboxes.some((inbox) => inbox.id === id)) throw await unknownInbox(id, inboxes);
-  if (itemId !== undefined && !(await names.hasItem(itemId)))
-    throw new MirrorError(
-      'USAGE',
-      `--item: the mirror has no conversation, tag, user or inbox with the id ${JSON.stringify(itemId)}. ` +
-        'The ids are in the tables conversations, inbox_tags, inbox_users and inboxes.',
-    );
+  if (id !== undefined) checkInbox('--inbox', id, inboxes);
+  if (itemId !== undefined) await checkItem('--item', itemId, names);
   return { ...filter, inboxId: id };
 }

@@ -1,10 +1,5 @@
 import { MirrorError } from '../core/errors.ts';
-import type { Inbox } from '../mirror/items/inboxes.ts';
-
-/** At most this many inboxes are named in a message. */
-const MOST_NAMED = 10;
-
-type KnownInbox = Pick<Inbox, 'id' | 'name'>;
+import type { KnownInbox } from '../query/reads/filter-checks.ts';
 
 /**
  * The id of the inbox that `--inbox` names: by its id, or by its name in any case. An id that the mirror does
@@ -30,21 +25,5 @@ export async function inboxIdOf(text: string, inboxes: readonly KnownInbox[]): P
       `--inbox: the mirror knows no inbox yet, so none by the name ${JSON.stringify(text)}. ` +
         'Run `inbox-mirror sync inboxes` first, or give the id.',
     );
-  throw await unknownInbox(text, inboxes);
-}
-
-/** The error for an inbox that the mirror does not have; it names those with a similar name, or all. */
-export async function unknownInbox(text: string, inboxes: readonly KnownInbox[]): Promise<MirrorError> {
-  const { nearest } = await import('../query/nearest.ts');
-  const names = inboxes.flatMap(({ id, name }) => (name === null ? [id] : [id, name]));
-  const near = nearest(text, names);
-  const named = near.map((word) => inboxes.find(({ id, name }) => id === word || name === word));
-  const shown = new Set(near.length === 0 ? inboxes.slice(0, MOST_NAMED) : named);
-  const list = [...shown].flatMap((inbox) =>
-    inbox === undefined ? [] : [`${inbox.name ?? 'no name'} (${inbox.id})`],
-  );
-  const rest = near.length === 0 && inboxes.length > MOST_NAMED ? ', …' : '';
-  const advice =
-    near.length === 0 ? `It has: ${list.join(', ') || 'none'}${rest}.` : `Perhaps: ${list.join(', ')}.`;
-  return new MirrorError('USAGE', `--inbox: the mirror has no inbox ${JSON.stringify(text)}. ${advice}`);
+  throw (await import('../query/reads/filter-checks.ts')).unknownInbox('--inbox', text, inboxes);
 }

@@ -1,7 +1,8 @@
 import { type Clock, SECOND } from '../core/clock.ts';
 import { MirrorError } from '../core/errors.ts';
-import type { ChangeFilter, ChangeRecord, History } from '../mirror/history/read.ts';
-import { type Cursor, placeAfter, readCursor } from '../mirror/mirror.ts';
+import type { ChangeFilter, ChangeRecord } from '../mirror/history/read.ts';
+import { type Cursor, type Mirror, placeAfter, readCursor } from '../mirror/mirror.ts';
+import { checkField, checkInbox, checkItem } from '../query/reads/filter-checks.ts';
 import { CHANGES, refuseWrong } from './options.ts';
 
 /** With `follow`, the mirror is read twice a second. */
@@ -25,32 +26,38 @@ export interface ChangesOptions extends ChangeFilter {
 /**
  * The changes as an iterator, oldest first. An aborted signal ends it.
  * @param closing aborted when the mirror closes
- * @throws MirrorError `USAGE` for a wrong option, at the call; at a read `CURSOR_AHEAD` or `OTHER_EPOCH`
+ * @throws MirrorError `USAGE` for a wrong option, at the call, and at the first read for an unknown id; at a
+ *   read `CURSOR_AHEAD` or `OTHER_EPOCH`
  */
 export function changesOf(
-  history: History,
+  { history, names }: Pick<Mirror, 'history' | 'names'>,
   clock: Pick<Clock, 'sleep'>,
   options: ChangesOptions,
   closing: AbortSignal,
 ): AsyncGenerator<Change, void> {
   refuseWrong('changes', CHANGES, options);
   const { afterId = 0, follow = false, signal, ...filter } = options;
+  if (filter.field !== undefined) checkField(filter.field, filter.list);
   const begin = placeOf(afterId);
   const stop = signal === undefined ? closing : AbortSignal.any([signal, closing]);
   async function* iterate(): AsyncGenerator<Change, void> {
+    await checkIds(filter, names);
     for (let after = begin ?? (await history.newestCursor()); !stop.aborted;) {
-      for await (const batch of untilStopped(history.batchesAfter(after, filter), stop)) {
-        for (const change of batch) {
-          if (stop.aborted) return;
-          yield change;
-        }
+      for await (const batch of history.batchesAfter(after, filter)) {
+        yield* batch;
         after = placeAfter(batch) ?? after;
       }
       if (!follow) return;
       await clock.sleep(POLL_MS, stop).catch(() => undefined);
     }
   }
-  return iterate();
+  return untilStopped(iterate(), stop);
+}
+
+/** @throws MirrorError `USAGE` for an inbox or an item that the mirror has never had */
+async function checkIds({ inboxId, itemId }: ChangeFilter, names: Mirror['names']): Promise<void> {
+  if (inboxId !== undefined) checkInbox('changes: inboxId', inboxId, await names.inboxes());
+  if (itemId !== undefined) await checkItem('changes: itemId', itemId, names);
 }
 
 /** Ends at an aborted signal, even if a read then fails because the mirror is closed. */

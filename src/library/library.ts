@@ -36,7 +36,8 @@ export interface OpenedMirror extends AsyncDisposable {
   freshness(): Promise<ListFreshness[]>;
   /**
    * The changes, oldest first. To resume without loss or repeat, pass the last `cursor` as `afterId`.
-   * @throws MirrorError `USAGE` for a wrong option; `CURSOR_AHEAD` or `OTHER_EPOCH` after a restored backup
+   * @throws MirrorError `USAGE` for a wrong option or an unknown id; `CURSOR_AHEAD` or `OTHER_EPOCH` after a
+   *   restored backup
    */
   changes(options?: ChangesOptions): AsyncGenerator<Change, void>;
   /**
@@ -84,7 +85,7 @@ export async function openMirror(options: string | OpenOptions = {}): Promise<Op
     },
     changes(filter = {}) {
       whileOpen();
-      return changesOf(mirror.history, systemClock(), filter, closing.signal);
+      return changesOf(mirror, systemClock(), filter, closing.signal);
     },
     sync: (pass) => runPass('sync', pass),
     resync: (pass) => runPass('resync', pass),

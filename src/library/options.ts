@@ -12,7 +12,7 @@ const DATE = z.date({ error: 'Invalid input: expected a valid Date' });
 
 /** The options of each method. In plain JavaScript, no compiler checks them. */
 export const OPEN = z.strictObject({
-  address: z.string().optional(),
+  address: z.string().regex(/\S/, 'is empty; without an address, DATABASE_URL is read').optional(),
   env: z.looseObject({}).optional(),
   cwd: z.string().optional(),
 } satisfies Known<OpenOptions>);

@@ -320,10 +320,30 @@ describe('changes', () => {
     [{ since: new Date('x') }, 'since: Invalid input: expected a valid Date'],
     [{ list: 'nope' as never }, 'list'],
     [{ lists: ['tags'] } as never, 'Unrecognized key: "lists"'],
+    [{ field: 'statsu' }, 'There is no field "statsu". Perhaps you meant "status".'],
+    [{ field: 'email', list: 'tags' as const }, 'There is no field "email" of tags.'],
   ])('with the wrong option %o are refused', async (options, words) => {
     const { mirror } = await smallAccount();
     const refusal = { code: 'USAGE', message: expect.stringContaining(words) as unknown };
     expect(() => mirror.changes(options)).toThrow(expect.objectContaining(refusal) as Error);
+  });
+
+  test('of an inbox or an item that the mirror has never had are refused, also for a follower', async () => {
+    const { mirror, program } = await smallAccount();
+    await mirror.sync();
+    const { id, display_name: name } = firstInbox(program.sandbox);
+    for (const follow of [false, true])
+      for (const [options, words] of [
+        [{ inboxId: name }, `changes: inboxId: the mirror has no inbox "${name}". It has: ${name} (${id})`],
+        [
+          { itemId: 'x' },
+          'changes: itemId: the mirror has no conversation, tag, user or inbox with the id "x"',
+        ],
+      ] as const)
+        await expect(mirror.changes({ ...options, follow }).next()).rejects.toMatchObject({
+          code: 'USAGE',
+          message: expect.stringContaining(words) as unknown,
+        });
   });
 });
 
@@ -472,6 +492,8 @@ describe('opening', () => {
   test.each([
     [{ adress: 'file:./other.db' }, 'Unrecognized key: "adress". The options are: address, env, cwd.'],
     [{ address: new URL('file:///other.db') }, 'address: Invalid input: expected string'],
+    ['', 'address: is empty; without an address, DATABASE_URL is read'],
+    [{ address: ' ' }, 'address: is empty'],
     [5, 'Invalid input: expected object, received number'],
     [null, 'Invalid input: expected object, received null'],
     [new URL('file:///other.db'), 'Unrecognized key'],

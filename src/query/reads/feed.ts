@@ -7,7 +7,7 @@ import { JOIN_ASSIGNEE } from '../figures/names.ts';
 import { nearest } from '../nearest.ts';
 import type { Cell } from '../result.ts';
 import type { BoundedRead, BoundedRows, Bounds } from './bounded.ts';
-import { checkField } from './changed-field.ts';
+import { checkField } from './filter-checks.ts';
 
 /** Selects changes. Every given condition must hold. */
 export interface FeedFilter {

@@ -2,6 +2,7 @@ import type { CallToolResult, McpServer } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import { isMirrorError } from '../core/errors.ts';
 import { thousands } from '../core/humanize.ts';
+import { asHarmlessJson } from '../core/json.ts';
 import { LIST_NAMES } from '../core/lists.ts';
 import { withoutKey } from '../core/secrets.ts';
 import { onlyReading } from '../query/reads/guard.ts';
@@ -191,12 +192,16 @@ async function answered(
 /** The text as a result. A known error is a result too: its sentence tells the assistant what to correct. */
 async function settled({ key }: ToolDeps, work: () => Promise<string>): Promise<CallToolResult> {
   try {
-    return { content: [{ type: 'text', text: withoutKey(await work(), key) }] };
+    return { content: [harmlessText(await work(), key)] };
   } catch (error) {
     if (!isMirrorError(error)) throw error;
-    const text = `${withoutKey(error.message, key)}\n${MAY_QUOTE}`;
-    return { isError: true, content: [{ type: 'text', text }] };
+    return { isError: true, content: [harmlessText(`${error.message}\n${MAY_QUOTE}`, key)] };
   }
+}
+
+/** Clients print results on terminals, and people do not see all that a model reads. */
+function harmlessText(text: string, key: string | null): { type: 'text'; text: string } {
+  return { type: 'text', text: asHarmlessJson(withoutKey(text, key)) };
 }
 
 function boundsOf(rows: number): Bounds {

@@ -141,3 +141,22 @@ export function canonicalJson(value: unknown): string {
 function sortKeys(object: object): object {
   return Object.fromEntries(Object.entries(object).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
+
+/** Control characters, and invisible ones: a model reads them and a person does not. */
+const HIDDEN = /[\p{Cc}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]/gu;
+
+/** Those that stay: line breaks, the joiners of scripts and emoji, and the sign for a coloured emoji. */
+const KEPT = '\n\u200C\u200D\uFE0F';
+
+/** JSON with {@link HIDDEN} characters as escapes: a terminal obeys none, and a parser reads the same. */
+export function asHarmlessJson(json: string): string {
+  return json.replaceAll(HIDDEN, (hidden) =>
+    KEPT.includes(hidden)
+      ? hidden
+      : Array.from({ length: hidden.length }, (_, at) => escapeOf(hidden.charCodeAt(at))).join(''),
+  );
+}
+
+function escapeOf(unit: number): string {
+  return `\\u${unit.toString(16).padStart(4, '0')}`;
+}

@@ -1,4 +1,5 @@
 import { type Clock, MINUTE, SECOND } from '../core/clock.ts';
+import { asHarmlessJson } from '../core/json.ts';
 import { type Access, accessId, keyFingerprint } from '../core/secrets.ts';
 import { openDatabase } from '../database/open.ts';
 import { type Mirror, openMirror } from '../mirror/mirror.ts';
@@ -23,7 +24,7 @@ import { createLog, loadPrettify, type Log } from './log.ts';
 import { claimMirror, parkedDaemon } from './lease/parked.ts';
 import { keepViewSettings } from './view-settings.ts';
 import { type InboxNames, openInboxNames } from './words/names.ts';
-import { asHarmlessJson, harmless, type Io, usesColour, wrapped } from './terminal.ts';
+import { harmless, type Io, usesColour, wrapped } from './terminal.ts';
 
 export type { GateEvent, RequestEnd } from '../service/gate/events.ts';
 

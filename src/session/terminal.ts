@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { styleText } from 'node:util';
 import { cellsOf, CONTROLS, HELD_SPACE, inClockTimes, wrapToCells } from '../core/humanize.ts';
+import { asHarmlessJson } from '../core/json.ts';
 import { withoutKey } from '../core/secrets.ts';
 
 /** A text stream to a terminal, a file or a pipe. */
@@ -89,13 +90,6 @@ export function harmless(output: Output, text: string): string {
     const isOurs = found.length > 1 && (found.startsWith('\u001B]') ? mayLink : mayPaint);
     return isOurs ? found : found.replaceAll(CONTROLS, '�');
   });
-}
-
-/** JSON with each control character as an escape: a terminal obeys none, and a parser reads the same. */
-export function asHarmlessJson(json: string): string {
-  return json.replaceAll(CONTROLS, (control) =>
-    control === '\n' ? control : `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
 }
 
 /** Writes a line for people. If the text contains the key, it is replaced. */

@@ -226,6 +226,34 @@ rule("a customer's text stays inside the block of data, whatever it says", async
   expect(new Set(answers.map(({ text }) => /<(mirror-data-\w+)>/.exec(text)?.[1])).size).toBe(2);
 });
 
+/** An 8-bit control sequence, a reversed text, an invisible space, and invisible letters that models read. */
+const HIDDEN = 'VIP \u009B31m \u202Etxt\u2069 \u200B \u{E0041}\u{E0042}';
+
+test('no control, reversing or invisible character reaches a client raw', async () => {
+  const place = await freshMirrorFile();
+  const database = await openDatabase(urlOf(place));
+  await database.execute(
+    `INSERT INTO inboxes (id, display_name, raw, content_hash, first_seen_at, changed_at)
+     VALUES ('1', $1, '{}', '', '2026-03-02T08:00:00.000+00:00', '2026-03-02T08:00:00.000+00:00')`,
+    `${HIDDEN} \u2764\uFE0F`,
+  );
+  await database.close();
+  const assistant = await startAssistant(urlOf(place));
+  const names = await assistant.ask('query', { sql: 'SELECT display_name FROM inboxes' });
+  const answers: Answer[] = [
+    names,
+    await assistant.ask('freshness'),
+    await assistant.ask('changes', { inbox: HIDDEN }),
+    await assistant.ask('query', { sql: 'SELECT CAST(display_name AS integer) FROM inboxes' }),
+  ];
+  for (const { text } of answers)
+    // oxlint-disable-next-line no-control-regex
+    expect(/[^\P{Cc}\n]|\p{Bidi_Control}|\u200B|[\u{E0000}-\u{E007F}]/u.exec(text)).toBeNull();
+  // A parser reads the same text as before, and an emoji stays as it is.
+  expect((dataOf(names) as Table).rows).toEqual([[`${HIDDEN} \u2764\uFE0F`]]);
+  expect(names.text).toContain('\u2764\uFE0F');
+});
+
 test('wrong SQL is a result that shows the place of the fault and a near name', async () => {
   const assistant = await startAssistant(urlOf(await freshMirrorFile()));
   const { isError, text } = await assistant.ask('query', { sql: 'SELECT id,\n  statsu FROM conversations' });

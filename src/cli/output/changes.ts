@@ -1,6 +1,7 @@
+import { asHarmlessJson } from '../../core/json.ts';
 import { asNdjson, namedChangeAsJson } from '../../mirror/mirror.ts';
 import type { NamedChange } from '../../mirror/items/names.ts';
-import { asHarmlessJson, harmless, type Io, printLine } from '../../session/terminal.ts';
+import { harmless, type Io, printLine } from '../../session/terminal.ts';
 import type { Format } from '../options.ts';
 import { asCsv } from './cells.ts';
 import { ChangeTable } from './change-table.ts';

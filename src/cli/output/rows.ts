@@ -1,7 +1,8 @@
 import { MirrorError } from '../../core/errors.ts';
+import { asHarmlessJson } from '../../core/json.ts';
 import { asJson, asText } from '../../query/cells.ts';
 import { AT_ONCE, type Cell, charactersOf, type QueryResult } from '../../query/result.ts';
-import { asHarmlessJson, type Streams } from '../../session/terminal.ts';
+import type { Streams } from '../../session/terminal.ts';
 import type { Format } from '../options.ts';
 import { asCsv, type CsvForm } from './cells.ts';
 import { writePaced } from './paced.ts';

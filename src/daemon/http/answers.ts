@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { SECOND } from '../../core/clock.ts';
 import { codeOf } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
-import { asHarmlessJson } from '../../session/terminal.ts';
+import { asHarmlessJson } from '../../core/json.ts';
 import { wantsPage } from '../../web/frame/answer.ts';
 
 /** The headers of every answer. */

@@ -1,11 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { isMirrorError, MirrorError } from '../../core/errors.ts';
+import { asHarmlessJson } from '../../core/json.ts';
 import { asJson, asText, csvOf, withoutFormula } from '../../query/cells.ts';
 import type { BoundedRows } from '../../query/reads/bounded.ts';
 import type { Questions } from '../../query/reads/question.ts';
 import type { Cell } from '../../query/result.ts';
-import { asHarmlessJson } from '../../session/terminal.ts';
 import { sendText, whenClosed } from '../frame/answer.ts';
 
 /** A download has at most this many rows. */

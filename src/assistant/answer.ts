@@ -47,8 +47,10 @@ export function asAnswer(data: unknown, ages: readonly CopiedAge[], notes: reado
     firstCopyOf(ages) !== null
       ? ['The first copy is not complete: say that every figure counts only what has been copied so far.']
       : [];
+  // Names may stand only in the block.
+  const unnamed = ages.map((age) => ({ ...age, inbox: null }));
   return [
-    `How current this is: ${sentenceOf(ages)}`,
+    `How current this is: ${sentenceOf(unnamed)}`,
     ...warning,
     ...copying,
     ...notes,

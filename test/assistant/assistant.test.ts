@@ -103,7 +103,11 @@ test('changes, a conversation and freshness are answered by name and by id', asy
   expect(appeared.length).toBeGreaterThan(0);
   for (const row of appeared)
     expect(row.at(-1)).toMatchObject({ status: expect.any(String) as string, tags: expect.any(Array) as [] });
-  expect((await assistant.ask('changes', { inbox: 'Nobody' })).text).toContain(inbox.display_name);
+  const { text: unknown } = await assistant.ask('changes', { inbox: inbox.display_name.slice(1) });
+  expect(unknown).toContain(
+    `Name one by its id, such as: ${inbox.id}. Their names are in the table inboxes.`,
+  );
+  expect(unknown).not.toContain(inbox.display_name);
   expect(await assistant.ask('changes', { item: '0' })).toMatchObject({
     isError: true,
     text: expect.stringContaining('has no conversation, tag, user or inbox with the id "0"') as string,
@@ -176,7 +180,7 @@ rule(
     await mirror.database.execute(`DELETE FROM sweeps WHERE list = 'tags'`);
     const assistant = await startAssistant(urlOf(place));
     const { text: ofTags } = await assistant.ask('query', { sql: 'SELECT count(*) FROM tag_volume' });
-    expect(ofTags).toMatch(/never read to the end: tags of "/);
+    expect(ofTags).toMatch(/never read to the end: tags of inbox \d/);
     expect(ofTags).toContain('WARNING: say with any figure that it may be out of date.');
     expect(ofTags).toContain('The first copy is not complete: say that every figure counts only');
     const { text: ofUsers } = await assistant.ask('query', { sql: 'SELECT count(*) FROM inbox_users' });
@@ -189,13 +193,13 @@ rule(
       firstInbox(mirror.sandbox).id,
     );
     const { text: ofOthers } = await assistant.ask('query', { sql: 'SELECT count(*) FROM tag_volume' });
-    expect(ofOthers).toMatch(/never read to the end: tags of "[\s\S]*WARNING/);
+    expect(ofOthers).toMatch(/never read to the end: tags of inbox \d[\s\S]*WARNING/);
     expect(ofOthers).not.toContain('first copy');
 
     mirror.clock.advance(2 * DAY);
     await ask(mirror, 'SELECT 1 AS one');
     expect((await assistant.ask('query', { sql: 'SELECT count(*) FROM inbox_users' })).text).toMatch(
-      /Stale, older than the schedule promises: users of "[\s\S]*WARNING/,
+      /Stale, older than the schedule promises: users of inbox \d[\s\S]*WARNING/,
     );
   },
 );
@@ -219,6 +223,7 @@ rule("a customer's text stays inside the block of data, whatever it says", async
     const marks = text.match(/^<\/?mirror-data-[0-9a-f]{12}>$/gm) ?? [];
     expect(marks).toHaveLength(2);
     expect(text.split(marks[1]!)[1]).toBe('');
+    expect(text.split(marks[0]!)[0]).not.toContain(injected.slice(0, 20));
     expect(text).not.toContain('\u001B');
   }
   expect((dataOf(answers[0]!) as Table).rows).toEqual([[injected]]);

@@ -130,7 +130,8 @@ export function isBehind({ state }: ListAge): boolean {
 
 function named(ages: readonly ListAge[]): string {
   const names = ages.slice(0, MOST_NAMED).map(({ list, inbox_id, inbox }) => {
-    const name = inbox === null ? inbox_id : `${JSON.stringify(onOneLine(inbox, 40))} (${inbox_id})`;
+    const name =
+      inbox === null ? `inbox ${inbox_id}` : `${JSON.stringify(onOneLine(inbox, 40))} (${inbox_id})`;
     return inbox_id === null ? list : `${list} of ${name}`;
   });
   const more = ages.length - names.length;

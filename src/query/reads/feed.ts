@@ -1,5 +1,4 @@
 import { MirrorError } from '../../core/errors.ts';
-import { onOneLine } from '../../core/humanize.ts';
 import type { ListName } from '../../core/lists.ts';
 import { iso } from '../../database/instants.ts';
 import { CHANGE_NAMES, JOIN_NAMES } from '../figures/changes.ts';
@@ -134,7 +133,7 @@ export async function readConversation(
 /** At most this many inboxes are compared with a name. */
 const MOST_INBOXES = 1000;
 
-/** The id of an inbox by its id or its name. @throws MirrorError `USAGE`, which names those that exist */
+/** The id of an inbox by its id or its name. @throws MirrorError `USAGE` with ids of others */
 async function findInbox(read: BoundedRead, text: string): Promise<string> {
   const { rows } = await read(
     'SELECT id, display_name FROM inboxes ORDER BY deleted_at IS NOT NULL, id',
@@ -152,12 +151,10 @@ async function findInbox(read: BoundedRead, text: string): Promise<string> {
     inboxes.map(({ name }) => name),
   );
   const those = named.length > 1 ? named : inboxes.filter(({ name }) => near.includes(name));
-  const list = (those.length > 0 ? those : inboxes.slice(0, 5)).map(
-    ({ id, name }) => `${JSON.stringify(onOneLine(name, 40))} (${id})`,
-  );
+  const ids = (those.length > 0 ? those : inboxes.slice(0, 5)).map(({ id }) => id);
   throw new MirrorError(
     'USAGE',
     `${named.length > 1 ? 'More than one inbox is' : 'No inbox is'} named ${JSON.stringify(text)}. ` +
-      `Name one by its id, such as: ${list.join(', ')}.`,
+      `Name one by its id, such as: ${ids.join(', ')}. Their names are in the table inboxes.`,
   );
 }

@@ -112,7 +112,7 @@ async function runPass(session: Session, spec: PassSpec, signal: AbortSignal): P
   });
 }
 
-/** @throws Error if the daemon gave the order up */
+/** @throws Error if the daemon gave the order up or a person cancelled it */
 async function passByDaemon(
   session: Session,
   spec: PassSpec,

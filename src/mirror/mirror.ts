@@ -62,7 +62,7 @@ export { asNdjson, namedChangeAsJson } from './items/names.ts';
 export { isLeaseValid, mayBeAlive } from './lease.ts';
 export { unknownInbox } from './items/inboxes.ts';
 export { coversInbox } from './passes/scope.ts';
-export { isWithdrawn } from './passes/orders.ts';
+export { isCancelled, isWithdrawn } from './passes/orders.ts';
 export { isOpenPass } from './passes/states.ts';
 export { newestSweep, openAndComplete } from './sweeps/reader.ts';
 

@@ -1,5 +1,6 @@
 import { isMirrorError, MirrorError, messageOf } from '../../core/errors.ts';
-import type { Writer } from '../../mirror/mirror.ts';
+import { isCancelled, type Writer } from '../../mirror/mirror.ts';
+import type { Order } from '../../mirror/passes/orders.ts';
 import type { PassSpec } from '../../mirror/passes/passes.ts';
 import { liveDaemon } from '../../session/lease/live-daemon.ts';
 import { becomesParked } from '../../session/lease/parked.ts';
@@ -24,7 +25,7 @@ export interface EndedPass {
   readonly cost: PassCost;
   /** The order's id if the daemon does the pass, else null. */
   readonly order: number | null;
-  /** Why the daemon gave the order up; null if it did not. */
+  /** Why the order ended early: the daemon gave it up, or a person cancelled it. Null if it did not. */
   readonly givenUp: string | null;
 }
 
@@ -194,10 +195,16 @@ export async function endedPassOf({ mirror, clock }: Session, followed: EndedOrL
       stopped: followed.kind === 'left' ? followed.why : record.stopped,
     },
     cost: {
-      requests: await mirror.orderSweeps.countRequests(begun, ended),
+      // Those since it was ordered are of the order before it.
+      requests: order.startedAt === null ? 0 : await mirror.orderSweeps.countRequests(begun, ended),
       milliseconds: Math.max(0, ended.getTime() - begun.getTime()),
     },
     order: order.id,
-    givenUp: hasReport ? null : `the daemon gave up order ${order.id}: ${order.error ?? 'cause unknown'}`,
+    givenUp: hasReport ? null : causeOf(order),
   };
+}
+
+function causeOf(order: Order): string {
+  if (isCancelled(order)) return `order ${order.id} was cancelled by a person`;
+  return `the daemon gave up order ${order.id}: ${order.error ?? 'cause unknown'}`;
 }

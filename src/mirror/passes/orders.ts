@@ -44,6 +44,14 @@ export function isWithdrawn({ state, error }: Pick<Order, 'state' | 'error'>): b
   return state === 'abandoned' && error === WITHDRAWN;
 }
 
+/** The error of an order that a person cancelled. */
+const CANCELLED = 'a person cancelled it';
+
+/** True if a person cancelled the order, before or after a daemon began it. */
+export function isCancelled({ state, error }: Pick<Order, 'state' | 'error'>): boolean {
+  return state === 'abandoned' && error === CANCELLED;
+}
+
 /** Orders for the daemon. They need no lease, because a command places them while the daemon holds it. */
 export class Orders {
   readonly #database: Database;
@@ -119,7 +127,7 @@ export class Orders {
    */
   async cancel(id: number, now: number): Promise<boolean> {
     const cancelled = await this.#database.execute(
-      `UPDATE sync_requests SET state = 'abandoned', finished_at = $2, error = 'a person cancelled it'
+      `UPDATE sync_requests SET state = 'abandoned', finished_at = $2, error = '${CANCELLED}'
        WHERE id = $1 AND ordered AND state IN ${OPEN_PASS}`,
       id,
       iso(now),

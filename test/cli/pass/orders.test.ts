@@ -386,6 +386,22 @@ test('sync exits 1 and prints the reason when the daemon gives the order up with
   });
 });
 
+test('a sync whose order a person cancels before its turn reports no request of the order before it', async () => {
+  const { program, database, start, daemon, carryOut, clock } = await worldOf();
+  const { writer } = await daemon();
+  const { orders } = openMirror(database);
+  await orders.place({ ...PLAIN, kind: 'resync', requestedBy: 'inbox-mirror resync' }, clock.now());
+  const sync = start('sync');
+  await sync.printed('as order 2');
+  await carryOut(writer);
+  expect(program.sandbox.arrivals).toHaveLength(SMALL_REQUESTS);
+  await orders.cancel(2, clock.now());
+  const { exitCode, stderr } = await sync.ended;
+  expect(exitCode).toBe(1);
+  expect(stderr).toContain('0 of 7 lists complete: 0 requests in ');
+  expect(stderr).toContain('failed: order 2 was cancelled by a person');
+});
+
 test('on Ctrl-C sync leaves the order to the daemon, reports that and exits 130', async () => {
   const { program, database, start, daemon, carryOut } = await worldOf();
   const { writer } = await daemon();

@@ -1,10 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { McpServer } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { SECOND } from '../core/clock.ts';
 import { COOKBOOK } from '../query/figures/examples.ts';
 import { openBounded } from '../query/reads/bounded.ts';
 import { describe, type TableDescription } from '../query/tables.ts';
+import { sharedFor } from './shared.ts';
 import { addTools } from './tools.ts';
+
+/** The tables and views are read again after this many ms: another process can migrate the mirror. */
+const DESCRIBED_MS = 10 * SECOND;
 
 const INSTRUCTIONS =
   'A read-only SQL copy of a shared-mailbox service: inboxes, users, tags, conversations (without ' +
@@ -30,18 +35,11 @@ export interface AssistantOptions {
 export async function serveAssistant(options: AssistantOptions): Promise<void> {
   const { databaseUrl, key, version, limitMs, signal, onError } = options;
   const reader = openBounded(databaseUrl);
-  // Calls that come at once share one connection for it.
-  let described: Promise<readonly TableDescription[]> | undefined;
-  const describeOnce = (): Promise<readonly TableDescription[]> => {
-    described ??= describe(databaseUrl);
-    // A later call tries again.
-    described.catch(() => (described = undefined));
-    return described;
-  };
+  const describeAll = sharedFor(DESCRIBED_MS, () => describe(databaseUrl));
   const factory = (): McpServer => {
     const server = new McpServer({ name: 'inbox-mirror', version }, { instructions: INSTRUCTIONS });
-    addTools(server, { reader, describe: describeOnce, key, limitMs });
-    addResources(server, describeOnce);
+    addTools(server, { reader, describe: describeAll, key, limitMs });
+    addResources(server, describeAll);
     return server;
   };
   const handle = serveStdio(factory, { onerror: onError });

@@ -167,8 +167,9 @@ export function triedAgainAt(
 }
 
 /**
- * The same as `restsUntil`, but for a list that no slot has made due since its walk failed, until its next slot
- * or `triedAgainAt`. @param slot the kind's last slot, and its next one
+ * When a list is tried next, if that is later than now: as `restsUntil`, but a list that no slot has made due
+ * since its walk failed also waits for its next slot or `triedAgainAt`.
+ * @param slot the last slot of its kind, and the next one
  */
 export function nextTry(
   key: Pick<ListKey, 'list'>,

@@ -89,6 +89,7 @@ function onServer(connectionString: string): SqlMigrationAwareDriverAdapterFacto
   factory.connectToShadowDb = async () => {
     const shadow = await connectToShadowDb();
     const pool = shadow.underlyingDriver();
+    pool.on('error', ignore);
     const query = pool.query.bind(pool) as (config: QueryConfig) => Promise<QueryResult>;
     let characters: FieldDef[] = [];
     const asText = async (config: QueryConfig): Promise<QueryResult> => {

@@ -29,12 +29,15 @@ export interface TagWork extends TagRow {
   readonly inbox: string | null;
   readonly conversations: number;
   readonly not_closed: number;
+  /** How many rows there are in all. */
+  readonly in_all: number;
 }
 
 /** SQL: tags that conversations carry, with their work and their inbox, the most work first. */
 export function tagWork(condition: string): string {
   return `SELECT tag_volume.tag_id AS id, tag_volume.tag AS name, tags.color_code, tag_volume.inbox_id,
-       inboxes.display_name AS inbox, tag_volume.conversations, tag_volume.not_closed
+       inboxes.display_name AS inbox, tag_volume.conversations, tag_volume.not_closed,
+       CAST(count(*) OVER () AS INTEGER) AS in_all
      FROM tag_volume
      JOIN inboxes ON inboxes.id = tag_volume.inbox_id
      LEFT JOIN inbox_tags AS tags ON tags.inbox_id = tag_volume.inbox_id AND tags.id = tag_volume.tag_id

@@ -11,6 +11,8 @@ const CHARTED = 5;
 /** The work of a person in all inboxes together. */
 export interface PersonWork extends AssigneeWork {
   readonly inboxes: number;
+  /** How many people there are in all. */
+  readonly in_all: number;
 }
 
 /** How long conversations were in a status, over all of them. */
@@ -34,7 +36,8 @@ export interface TagDay {
 export async function readPeople(read: Read): Promise<PersonWork[]> {
   return await read<PersonWork>(
     `SELECT assignee_id, max(assignee) AS assignee, CAST(count(*) AS INTEGER) AS inboxes,
-       CAST(sum(open) AS INTEGER) AS open, CAST(sum(pending) AS INTEGER) AS pending
+       CAST(sum(open) AS INTEGER) AS open, CAST(sum(pending) AS INTEGER) AS pending,
+       CAST(count(*) OVER () AS INTEGER) AS in_all
      FROM assignee_workload GROUP BY assignee_id
      ORDER BY sum(open) + sum(pending) DESC, max(assignee), assignee_id LIMIT ${MOST_PEOPLE}`,
   );

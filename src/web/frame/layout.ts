@@ -1,3 +1,4 @@
+import { thousands } from '../../core/humanize.ts';
 import type { Asset } from './assets.ts';
 import { html, type Html } from './html.ts';
 
@@ -151,6 +152,18 @@ export function table(
       </tbody>
     </table>
   </div>`;
+}
+
+/**
+ * The note of a table that shows only its first rows: how many there are, and a link to all of them.
+ * Undefined if none is left out.
+ * @param sql the question whose answer has all rows
+ */
+export function cutNote(shown: number, all: number, sql: string): Html | undefined {
+  if (all <= shown) return undefined;
+  const others = thousands(all - shown);
+  const words = `The first ${thousands(shown)} of ${thousands(all)}. The other ${others} are in`;
+  return html`${words} <a href="/ask?${String(new URLSearchParams({ sql }))}">the whole list</a>.`;
 }
 
 /** Names with their values. */

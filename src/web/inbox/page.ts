@@ -1,12 +1,13 @@
 import { readBacklog, readBacklogDays, readFlowDays, readUnassigned } from '../../query/figures/backlog.ts';
 import { readFreshness } from '../../query/figures/freshness.ts';
 import { readInbox, type WholeInbox } from '../../query/figures/inbox.ts';
+import { allNotClosed, allTags } from '../../query/figures/whole.ts';
 import { DAYS, historySections } from '../charts/history.ts';
 import { peopleTable, tagTable } from '../charts/work.ts';
 import { copyNotice, copyOf, emptyOf, noteOf } from '../frame/copy.ts';
 import { html, type Html } from '../frame/html.ts';
 import { personName, statusWord } from '../frame/items.ts';
-import { type PageContent, section, table } from '../frame/layout.ts';
+import { cutNote, type PageContent, section, table } from '../frame/layout.ts';
 import { conversationPath, permalink } from '../frame/links.ts';
 import { stampOf } from '../frame/stamp.ts';
 import { ago, dayBefore, type Moment } from '../frame/words.ts';
@@ -36,6 +37,9 @@ export async function inboxPage({ desk, moment, params }: Visit): Promise<PageCo
   const { now, assignees, tags } = inbox;
   const note = noteOf(copy);
   const open = listTable(inbox, moment, emptyOf(copy, NO_OPEN));
+  const [work = null] = backlog;
+  const notClosed = work === null ? 0 : work.open + work.pending + work.other;
+  const cut = cutNote(inbox.conversations.length, notClosed, allNotClosed(id));
   return {
     title: now.name ?? `Inbox ${id}`,
     active: '/',
@@ -43,13 +47,15 @@ export async function inboxPage({ desk, moment, params }: Visit): Promise<PageCo
     stamp: stampOf(lists, moment, id),
     refresh: history === null ? 1 : undefined,
     body: html`${notices(inbox, moment)}${copyNotice(copy)}
-      <div class="columns">${historySections(history, backlog[0] ?? null, moment, copy)}</div>
+      <div class="columns">${historySections(history, work, moment, copy)}</div>
       <div class="columns">
         ${section('People', peopleTable('People', assignees, { empty: emptyOf(copy, NO_PEOPLE) }), { note })}
-        ${section('Tags', tagTable(tags, { empty: emptyOf(copy, NO_TAGS) }), { note })}
+        ${section('Tags', tagTable(tags, { empty: emptyOf(copy, NO_TAGS) }), {
+          note: noteOf(copy, cutNote(tags.length, tags[0]?.in_all ?? 0, allTags(id))),
+        })}
       </div>
-      ${unassignedSection(unassigned, moment, copy)}
-      ${section('Not closed, newest change first', open, { wide: true, note })}`,
+      ${unassignedSection(unassigned, { inAll: work?.unassigned ?? 0, inboxId: id, moment, copy })}
+      ${section('Not closed, newest change first', open, { wide: true, note: noteOf(copy, cut) })}`,
   };
 }
 

@@ -28,6 +28,7 @@ export async function overviewPage({ desk, status, moment }: Visit): Promise<Pag
     unassigned: await readUnassigned(read, null),
   }));
   const copy = copyOf(lists);
+  const sum = sumOf(backlog);
   if (copy?.complete === 0) return firstFilling(await status(), copy);
   const since = dayBefore(moment, DAYS - 1);
   const history = await desk.history(`overview ${since} ${copy === null}`, async (read) => ({
@@ -39,24 +40,22 @@ export async function overviewPage({ desk, status, moment }: Visit): Promise<Pag
     active: '/',
     stamp: stampOf(lists, moment),
     refresh: history === null ? 1 : undefined,
-    body: html`${copyNotice(copy)}${totals(backlog)}
-      <div class="columns">${historySections(history, sumOf(backlog), moment, copy)}</div>
+    body: html`${copyNotice(copy)}${totals(sum)}
+      <div class="columns">${historySections(history, sum, moment, copy)}</div>
       ${section('Inboxes', inboxTable(backlog, lists, moment), { wide: true, note: noteOf(copy) })}
-      ${unassignedSection(unassigned, moment, copy)}`,
+      ${unassignedSection(unassigned, { inAll: sum.unassigned, inboxId: null, moment, copy })}`,
   };
 }
 
+type Totals = Pick<InboxBacklog, 'open' | 'pending' | 'unassigned' | 'closed'>;
+
 /** The backlog of all inboxes together. */
-function sumOf(
-  backlog: readonly InboxBacklog[],
-): Pick<InboxBacklog, 'open' | 'pending' | 'unassigned' | 'closed'> {
-  const sum = (key: 'open' | 'pending' | 'unassigned' | 'closed'): number =>
-    backlog.reduce((total, row) => total + row[key], 0);
+function sumOf(backlog: readonly InboxBacklog[]): Totals {
+  const sum = (key: keyof Totals): number => backlog.reduce((total, row) => total + row[key], 0);
   return { open: sum('open'), pending: sum('pending'), unassigned: sum('unassigned'), closed: sum('closed') };
 }
 
-function totals(backlog: readonly InboxBacklog[]): Html {
-  const { open, pending, unassigned, closed } = sumOf(backlog);
+function totals({ open, pending, unassigned, closed }: Totals): Html {
   const figures = [
     ['open', 'Open', thousands(open)],
     ['pending', 'Pending', thousands(pending)],

@@ -1,17 +1,26 @@
 import type { UnassignedRow } from '../../query/figures/backlog.ts';
+import { allUnassigned } from '../../query/figures/whole.ts';
 import type { FirstCopy } from '../../query/reads/ages.ts';
 import { emptyOf, noteOf } from '../frame/copy.ts';
 import { html, type Html } from '../frame/html.ts';
 import { statusWord } from '../frame/items.ts';
-import { section, table } from '../frame/layout.ts';
+import { cutNote, section, table } from '../frame/layout.ts';
 import { conversationPath, inboxPath, permalink } from '../frame/links.ts';
 import { ago, type Moment, named } from '../frame/words.ts';
+
+interface Waiting {
+  /** How many conversations wait. */
+  readonly inAll: number;
+  /** Null: of all inboxes. */
+  readonly inboxId: string | null;
+  readonly moment: Moment;
+  readonly copy: FirstCopy | null;
+}
 
 /** The conversations that wait longest, each with its link to the service. */
 export function unassignedSection(
   unassigned: readonly UnassignedRow[],
-  moment: Moment,
-  copy: FirstCopy | null,
+  { inAll, inboxId, moment, copy }: Waiting,
 ): Html {
   const rows = unassigned.map((row) => [
     html`${ago(row.since, moment)}${Boolean(row.is_lower_bound) && ' or earlier'}`,
@@ -28,9 +37,7 @@ export function unassignedSection(
     { name: 'Link' },
   ];
   const empty = emptyOf(copy, 'No conversation waits for an assignee. Well done.');
-  return section(
-    'Waiting longest for an assignee',
-    table('Conversations that wait longest', columns, rows, empty),
-    { wide: true, note: noteOf(copy) },
-  );
+  const note = noteOf(copy, cutNote(unassigned.length, inAll, allUnassigned(inboxId)));
+  const body = table('Conversations that wait longest', columns, rows, empty);
+  return section('Waiting longest for an assignee', body, { wide: true, note });
 }

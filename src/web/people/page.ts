@@ -10,13 +10,14 @@ import {
   type StatusMean,
   type TagDay,
 } from '../../query/figures/people.ts';
+import { ALL_PEOPLE, allTags } from '../../query/figures/whole.ts';
 import { peopleTable, tagTable } from '../charts/work.ts';
 import type { Counted } from '../frame/desk.ts';
 import type { FirstCopy } from '../../query/reads/ages.ts';
 import { copyNotice, copyOf, emptyOf, noteOf } from '../frame/copy.ts';
 import { html, type Html } from '../frame/html.ts';
 import { statusWord } from '../frame/items.ts';
-import { type PageContent, section, table } from '../frame/layout.ts';
+import { cutNote, type PageContent, section, table } from '../frame/layout.ts';
 import { inboxPath } from '../frame/links.ts';
 import { stampOf } from '../frame/stamp.ts';
 import { ago, dayBefore, lengthOf, type Moment, named } from '../frame/words.ts';
@@ -31,7 +32,8 @@ export async function peoplePage({ desk, moment }: Visit): Promise<PageContent> 
     lists: await readFreshness(read),
   }));
   const copy = copyOf(lists);
-  const note = noteOf(copy);
+  const cut = (rows: readonly (PersonWork | TagWork)[], sql: string): Html | string | undefined =>
+    noteOf(copy, cutNote(rows.length, rows[0]?.in_all ?? 0, sql));
   const since = dayBefore(moment, DAYS - 1);
   const [given, means] = await Promise.all([
     desk.history(`tags ${since} ${copy === null}`, (read) => readTagDays(read, since)),
@@ -43,12 +45,15 @@ export async function peoplePage({ desk, moment }: Visit): Promise<PageContent> 
     active: '/people',
     stamp: stampOf(lists, moment),
     refresh: given === null || means === null ? 2 : undefined,
-    body: html`${copyNotice(copy)}${section('Workload', workload(people, copy), { wide: true, note })}
+    body: html`${copyNotice(copy)}${section('Workload', workload(people, copy), {
+        wide: true,
+        note: cut(people, ALL_PEOPLE),
+      })}
       <div class="columns">
         ${counted(`Tags given a day, ${DAYS} days`, given, { moment, copy }, chart)}
         ${counted('Time in status', means, { moment, copy }, meansTable)}
       </div>
-      ${section('Tags', tagsOfInboxes(tags, copy), { wide: true, note })}`,
+      ${section('Tags', tagsOfInboxes(tags, copy), { wide: true, note: cut(tags, allTags(null)) })}`,
   };
 }
 

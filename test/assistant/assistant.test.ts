@@ -51,6 +51,16 @@ test('ten questions of docs/assistants.md get the answers of SQL, each with the 
   expect(assistant.errors()).toBe('');
 });
 
+test('the question for the most open conversations counts two people of one name apart', async () => {
+  const mirror = await livelyWeek();
+  await mirror.database.execute(`UPDATE inbox_users SET first_name = 'Ada', last_name = 'Lovelace'`);
+  const [, sql = ''] = /^### Who has the most open conversations\?\n\n```sql\n([\s\S]*?)```/m.exec(DOC)!;
+  const people = await ask(mirror, 'SELECT DISTINCT assignee_id FROM assignee_workload');
+  expect(people.length).toBeGreaterThan(1);
+  const rows = await ask(mirror, sql);
+  expect(new Set(rows.map((row) => row['assignee_id']))).toHaveProperty('size', Math.min(people.length, 5));
+});
+
 rule('the tools and resources are listed, all of them as reading only', async () => {
   const assistant = await startAssistant(urlOf(await freshMirrorFile()));
   const { tools } = await assistant.client.listTools();

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
+import { DAY } from '../../src/core/clock.ts';
 import { type Served, served } from '../daemon/http/served.ts';
+import { nthInbox } from '../support/rows.ts';
 
 const text = async (ask: Served['ask'], path: string): Promise<string> => {
   const { body } = await ask(path, { headers: { accept: 'text/html' } });
@@ -85,6 +87,25 @@ test("an inbox's page has its people, its tags and its open conversations by nam
   expect(page, 'nothing was seen to change').toMatch(
     /newest change first .* (open|pending) .* just now or earlier/,
   );
+});
+
+test('an inbox that is gone, and its conversations, say so, and no more of their present', async () => {
+  const { ask, sync, mirror, clock } = await served({ sandbox: { conversations: [3, 3] } });
+  await sync();
+  const { world } = mirror.sandbox;
+  const { id, conversations } = nthInbox(mirror.sandbox, 1);
+  world.removeInbox(id);
+  for (let pass = 0; pass < 2; pass++) {
+    clock.advance(DAY);
+    await sync({ acceptDeletes: true });
+  }
+  const page = await text(ask, `/inboxes/${id}`);
+  expect(page).toMatch(/no longer has this inbox: it was gone .* \. Its conversations went with it\./);
+  expect(page).toContain('Backlog, 90 days');
+  const ofConversation = await text(ask, `/inboxes/${id}/conversations/${conversations.order[0]!}`);
+  expect(ofConversation).toContain('The service no longer lists this conversation');
+  for (const words of [page, ofConversation])
+    expect(words).not.toMatch(/first copy|As of|is closed|No conversation|No person|Well done/);
 });
 
 test.each(['/inboxes/1', '/inboxes/1/conversations/2', "/inboxes/'%20OR%20'1'%3D'1", '/inboxes/%00'])(

@@ -10,15 +10,17 @@ export function isLate(list: ListFreshness | undefined): boolean {
 /**
  * As of when all conversations are complete: of one inbox, or of all. It is amber if one list is late.
  * @param inboxId null: all inboxes
+ * @returns undefined for an inbox that is gone: it has no list any more
  */
 export function stampOf(
   lists: readonly ListFreshness[],
   moment: Moment,
   inboxId: string | null = null,
-): Html {
+): Html | undefined {
   const own = lists.filter(
     ({ list, inbox_id: id }) => list === 'conversations' && (inboxId === null || id === inboxId),
   );
+  if (inboxId !== null && own.length === 0) return undefined;
   const instants = own.flatMap(({ complete_as_of: asOf }) => (asOf === null ? [] : [Date.parse(asOf)]));
   if (instants.length === 0)
     return html`<p class="stamp late">Not complete yet: the first copy is being made</p>`;

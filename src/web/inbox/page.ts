@@ -1,7 +1,15 @@
-import { readBacklog, readBacklogDays, readFlowDays, readUnassigned } from '../../query/figures/backlog.ts';
+import {
+  type InboxBacklog,
+  readBacklog,
+  readBacklogDays,
+  readFlowDays,
+  readUnassigned,
+  type UnassignedRow,
+} from '../../query/figures/backlog.ts';
 import { readFreshness } from '../../query/figures/freshness.ts';
 import { readInbox, type WholeInbox } from '../../query/figures/inbox.ts';
 import { allNotClosed, allTags } from '../../query/figures/whole.ts';
+import type { FirstCopy } from '../../query/reads/ages.ts';
 import { DAYS, historySections } from '../charts/history.ts';
 import { peopleTable, tagTable } from '../charts/work.ts';
 import { copyNotice, copyOf, emptyOf, noteOf } from '../frame/copy.ts';
@@ -34,38 +42,51 @@ export async function inboxPage({ desk, moment, params }: Visit): Promise<PageCo
     backlog: await readBacklogDays(read, id, since),
     flow: await readFlowDays(read, id, since),
   }));
-  const { now, assignees, tags } = inbox;
-  const note = noteOf(copy);
-  const open = listTable(inbox, moment, emptyOf(copy, NO_OPEN));
   const [work = null] = backlog;
-  const notClosed = work === null ? 0 : work.open + work.pending + work.other;
-  const cut = cutNote(inbox.conversations.length, notClosed, allNotClosed(id));
   return {
-    title: now.name ?? `Inbox ${id}`,
+    title: inbox.now.name ?? `Inbox ${id}`,
     active: '/',
     trail: [{ href: '/', name: 'Overview' }],
     stamp: stampOf(lists, moment, id),
     refresh: history === null ? 1 : undefined,
     body: html`${notices(inbox, moment)}${copyNotice(copy)}
       <div class="columns">${historySections(history, work, moment, copy)}</div>
-      <div class="columns">
-        ${section('People', peopleTable('People', assignees, { empty: emptyOf(copy, NO_PEOPLE) }), { note })}
-        ${section('Tags', tagTable(tags, { empty: emptyOf(copy, NO_TAGS) }), {
-          note: noteOf(copy, cutNote(tags.length, tags[0]?.in_all ?? 0, allTags(id))),
-        })}
-      </div>
-      ${unassignedSection(unassigned, { inAll: work?.unassigned ?? 0, inboxId: id, moment, copy })}
-      ${section('Not closed, newest change first', open, { wide: true, note: noteOf(copy, cut) })}`,
+      ${work !== null && workSections(inbox, { work, unassigned, moment, copy })}`,
   };
+}
+
+interface Work {
+  readonly work: InboxBacklog;
+  readonly unassigned: readonly UnassignedRow[];
+  readonly moment: Moment;
+  readonly copy: FirstCopy | null;
+}
+
+/** The work of now. An inbox that is gone has none. */
+function workSections(inbox: WholeInbox, { work, unassigned, moment, copy }: Work): Html {
+  const { now, assignees, tags, conversations } = inbox;
+  const people = peopleTable('People', assignees, { empty: emptyOf(copy, NO_PEOPLE) });
+  const ofTags = tagTable(tags, { empty: emptyOf(copy, NO_TAGS) });
+  const tagNote = noteOf(copy, cutNote(tags.length, tags[0]?.in_all ?? 0, allTags(now.id)));
+  const open = listTable(inbox, moment, emptyOf(copy, NO_OPEN));
+  const notClosed = work.open + work.pending + work.other;
+  const openNote = noteOf(copy, cutNote(conversations.length, notClosed, allNotClosed(now.id)));
+  return html`<div class="columns">
+      ${section('People', people, { note: noteOf(copy) })}${section('Tags', ofTags, { note: tagNote })}
+    </div>
+    ${unassignedSection(unassigned, { inAll: work.unassigned, inboxId: now.id, moment, copy })}
+    ${section('Not closed, newest change first', open, { wide: true, note: openNote })}`;
 }
 
 function notices({ now }: WholeInbox, moment: Moment): Html {
   const deleted =
     now.deleted_at !== null &&
     html`<p class="verdict late">
-      The service no longer has this inbox: it was gone ${ago(now.deleted_at, moment)}.
+      The service no longer has this inbox: it was gone ${ago(now.deleted_at, moment)}. Its conversations went
+      with it.
     </p>`;
   const lost =
+    now.deleted_at === null &&
     now.is_authorised !== null &&
     !now.is_authorised &&
     html`<p class="verdict late">

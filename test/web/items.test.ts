@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { DAY } from '../../src/core/clock.ts';
 import { type Served, served } from '../daemon/http/served.ts';
-import { nthInbox } from '../support/rows.ts';
+import { firstInbox, nthInbox } from '../support/rows.ts';
 
 const text = async (ask: Served['ask'], path: string): Promise<string> => {
   const { body } = await ask(path, { headers: { accept: 'text/html' } });
@@ -53,6 +53,32 @@ test("a conversation's page has its whole history: what changed, from what to wh
   );
   expect(after).toContain(`assignee from ${row!.name} to unassigned`);
   expect(after).toContain('permalink from a&lt;b to nothing');
+});
+
+test('the last change of a conversation may be earlier if the first sweep saw it and no change since', async () => {
+  const { ask, sync, mirror, clock } = await served({ sandbox: { conversations: [2] } });
+  await sync();
+  const { world } = mirror.sandbox;
+  const { id, conversations } = firstInbox(mirror.sandbox);
+  const [still = '', closed = ''] = conversations.order;
+  clock.advance(DAY);
+  const { id: appeared } = world.addConversation(id);
+  world.setStatus(id, closed, 'snoozed');
+  await sync();
+  const lastChange = async (conversation: string): Promise<string | undefined> =>
+    /Last change (.*?) Link/.exec(await text(ask, `/inboxes/${id}/conversations/${conversation}`))?.[1];
+  expect([await lastChange(still), await lastChange(closed), await lastChange(appeared)]).toEqual([
+    '1 d ago or earlier',
+    'just now',
+    'just now',
+  ]);
+  world.removeConversation(id, still);
+  for (let pass = 0; pass < 2; pass++) {
+    clock.advance(DAY);
+    await sync({ acceptDeletes: true });
+  }
+  expect(await lastChange(still), 'it was deleted').toBe('3 d ago or earlier');
+  expect(await text(ask, `/inboxes/${id}/conversations/${still}`)).toContain('the mirror first saw this');
 });
 
 test('a deleted conversation says that it is gone, and since when', async () => {

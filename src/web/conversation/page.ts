@@ -1,3 +1,4 @@
+import { PRESENCE, PRESENT } from '../../core/diff.ts';
 import { plural } from '../../core/humanize.ts';
 import type { ChangeRow } from '../../query/figures/changes.ts';
 import { MOST_CHANGES, readConversation, type WholeConversation } from '../../query/figures/conversation.ts';
@@ -50,7 +51,10 @@ function gone({ now }: WholeConversation, moment: Moment): Html {
   </p>`;
 }
 
-function present({ now, tags }: WholeConversation, moment: Moment): Html {
+function present(found: WholeConversation, moment: Moment): Html {
+  const { now, tags } = found;
+  // Its appearance is a change too.
+  const isDated = appeared(found) || Date.parse(now.changed_at) > Date.parse(now.first_seen_at);
   const facts: readonly (readonly [string, Html])[] = [
     ['Status', statusWord(now.status)],
     ['Assignee', personName(now.assignee, now.assignee_id)],
@@ -62,7 +66,7 @@ function present({ now, tags }: WholeConversation, moment: Moment): Html {
         : ago(now.thread_started_at, moment),
     ],
     ['First seen', ago(now.first_seen_at, moment)],
-    ['Last change', ago(now.changed_at, moment)],
+    ['Last change', html`${ago(now.changed_at, moment)}${!isDated && ' or earlier'}`],
     ['Link', permalink(now.permalink)],
   ];
   return factsList(facts);
@@ -83,9 +87,14 @@ function times({ times: rows }: WholeConversation): Html {
   );
 }
 
-function timeline({ changes, now }: WholeConversation, moment: Moment): Html {
-  // The change of an appearance says the same.
-  const appeared = changes.at(-1)?.field === 'presence';
+/** True if the mirror saw the conversation appear. */
+function appeared({ changes }: WholeConversation): boolean {
+  const oldest = changes.at(-1);
+  return oldest?.field === PRESENCE && oldest.new_value === PRESENT;
+}
+
+function timeline(found: WholeConversation, moment: Moment): Html {
+  const { changes, now } = found;
   const cut =
     changes.length === MOST_CHANGES &&
     html`<p class="note">Only the newest ${plural(MOST_CHANGES, 'change')}.</p>`;
@@ -100,7 +109,8 @@ function timeline({ changes, now }: WholeConversation, moment: Moment): Html {
       )}
       ${
         changes.length < MOST_CHANGES &&
-        !appeared &&
+        // The change of an appearance says the same.
+        !appeared(found) &&
         html`<li>
           <p class="when">${ago(now.first_seen_at, moment)}</p>
           <p>the mirror first saw this conversation</p>

@@ -49,7 +49,7 @@ export const TABLE_SENTENCES: Readonly<Record<string, string>> = {
 export const VIEW_SENTENCES: Readonly<Record<string, string>> = {
   freshness:
     "How current each list is, whether it keeps its promise, and how late the last day's changes were seen.",
-  budget: 'How many requests were sent in the last 24 hours, and how many are left.',
+  budget: 'How many requests this mirror sent in the last 24 hours, and how many its own limit leaves.',
   backlog_now: 'How many conversations each inbox has in each status, and how many are unassigned.',
   assignee_workload: 'How many open and pending conversations each assignee has in each inbox.',
   unassigned_age: 'Each conversation that is unassigned and not closed, and since when.',

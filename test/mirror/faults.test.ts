@@ -228,6 +228,17 @@ describe('the mirror', () => {
     }
   });
 
+  test('is not taken for another program’s while a restore has made its tables and not filled them', async () => {
+    const path = await newPlace();
+    const mirror = await openDatabase(urlOf(path));
+    await mirror.execute('DELETE FROM _prisma_migrations');
+    await mirror.close();
+    await expect(openDatabase(urlOf(path))).rejects.toMatchObject({
+      code: 'DATABASE',
+      message: expect.stringContaining('a backup is being restored'),
+    });
+  });
+
   test.runIf(ON_SQLITE)('does not change the journal mode of another program’s file', async () => {
     const path = await newPlace();
     otherProgram(path).exec('CREATE TABLE customers (id integer)');

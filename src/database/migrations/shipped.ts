@@ -96,11 +96,13 @@ export function refuseOlder(
   );
 }
 
+/** Tables of every mirror. A restore makes all tables before it fills the first. */
+const OWN_TABLES = ['_prisma_migrations', 'leases', 'sweeps'];
+
 /**
  * Refuses a database that has tables but no mirror: one of them could have the name of a mirror's table.
- * A restart does not help.
  * @param tables the names of the database's tables
- * @throws MirrorError `CONFIG`
+ * @throws MirrorError `CONFIG`: a restart does not help; `DATABASE` while a mirror is being restored
  */
 export function refuseForeign(
   name: string,
@@ -110,6 +112,12 @@ export function refuseForeign(
 ): void {
   const foreign = tables.filter((table) => !table.startsWith('sqlite_'));
   if (foreign.length === 0 || applied.some((migration) => names.includes(migration))) return;
+  if (applied.length === 0 && OWN_TABLES.every((table) => tables.includes(table)))
+    throw new MirrorError(
+      'DATABASE',
+      `The database ${name} has the tables of a mirror, but not yet their rows: a backup is being ` +
+        'restored, or its restore was stopped. Nothing was changed; run the command again after it.',
+    );
   const some =
     foreign.toSorted().slice(0, MOST_NAMED).join(', ') + (foreign.length > MOST_NAMED ? ', …' : '');
   throw new MirrorError(

@@ -40,39 +40,33 @@ export function changesOf(
   if (filter.field !== undefined) checkField(filter.field, filter.list);
   const begin = placeOf(afterId);
   const stop = signal === undefined ? closing : AbortSignal.any([signal, closing]);
+  return iterate();
+
+  /** Ends at an aborted signal, even if a read then fails because the mirror is closed. */
   async function* iterate(): AsyncGenerator<Change, void> {
-    await checkIds(filter, names);
-    for (let after = begin ?? (await history.newestCursor()); !stop.aborted;) {
-      for await (const batch of history.batchesAfter(after, filter)) {
-        yield* batch;
-        after = placeAfter(batch) ?? after;
+    try {
+      await checkIds(filter, names);
+      for (let after = begin ?? (await history.newestCursor()); !stop.aborted;) {
+        for await (const batch of history.batchesAfter(after, filter)) {
+          for (const change of batch) {
+            if (stop.aborted) return;
+            yield change;
+          }
+          after = placeAfter(batch) ?? after;
+        }
+        if (!follow) return;
+        await clock.sleep(POLL_MS, stop).catch(() => undefined);
       }
-      if (!follow) return;
-      await clock.sleep(POLL_MS, stop).catch(() => undefined);
+    } catch (error) {
+      if (!stop.aborted) throw error;
     }
   }
-  return untilStopped(iterate(), stop);
 }
 
 /** @throws MirrorError `USAGE` for an inbox or an item that the mirror has never had */
 async function checkIds({ inboxId, itemId }: ChangeFilter, names: Mirror['names']): Promise<void> {
   if (inboxId !== undefined) checkInbox('changes: inboxId', inboxId, await names.inboxes());
   if (itemId !== undefined) await checkItem('changes: itemId', itemId, names);
-}
-
-/** Ends at an aborted signal, even if a read then fails because the mirror is closed. */
-async function* untilStopped<Item>(
-  items: AsyncIterable<Item>,
-  stop: AbortSignal,
-): AsyncGenerator<Item, void> {
-  try {
-    for await (const item of items) {
-      if (stop.aborted) return;
-      yield item;
-    }
-  } catch (error) {
-    if (!stop.aborted) throw error;
-  }
 }
 
 /** The place that `afterId` names; null for the latest. */

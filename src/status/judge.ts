@@ -9,7 +9,7 @@ import type { ListStatus, MirrorStatus } from '../mirror/status.ts';
 import type { Config } from '../session/config/config.ts';
 import type { OtherMirror } from '../session/key/records.ts';
 import { isDaemon } from '../session/lease/live-daemon.ts';
-import { failingLists, nextTry } from '../sync/planning/due.ts';
+import { failedCosts, nextTry } from '../sync/planning/due.ts';
 import { type Freshness, freshnessOf, promiseOf } from '../sync/planning/freshness.ts';
 import { recordedCrons, type Stretch, stretchOf } from '../sync/planning/stretch.ts';
 import type { Waiting } from '../sync/planning/waiting.ts';
@@ -108,7 +108,7 @@ export function judge(
   { now, config, databaseName, self, others = [] }: Circumstances,
 ): Judgement {
   const crons = recordedCrons(status.schedules, config);
-  const failing = failingLists(status.lists.map(({ failures }) => failures));
+  const costs = failedCosts(status.lists.map(({ failures }) => failures));
   const judged = status.lists.map((list) => {
     // Pages that are read over several days have a day of grace for each day more.
     const graceMs = list.list === 'conversations' ? (status.coverDays - 1) * DAY : 0;
@@ -116,7 +116,7 @@ export function judge(
     const rest = nextTry(list, list.latest, list.failures, {
       budget: config.budget,
       readsPages: config.readPages !== null,
-      failing,
+      costs,
       slot: {
         last: status.schedules.find((schedule) => schedule.list === list.list)?.dueSince ?? null,
         next: new Date(crons[list.list].next(now)),

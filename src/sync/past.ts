@@ -7,7 +7,7 @@ import type { Failing } from '../mirror/gate/answers/failing.ts';
 import { newestSweep } from '../mirror/mirror.ts';
 import type { LatestSweep } from '../mirror/sweeps/reader.ts';
 import type { PassDeps } from './deps.ts';
-import { restByCost } from './planning/due.ts';
+import { failedCosts, type FailedCosts, restByCost } from './planning/due.ts';
 
 /** These errors pause the sweep that met them, and those beside it that had to wait at the gate. */
 const STOPPING = new Set<ErrorCode | null>(['SERVICE_DOWN', 'GATE_PAUSED']);
@@ -40,6 +40,7 @@ const RANKS = [
 export class PastSweeps {
   readonly #latest: ReadonlyMap<string, readonly LatestSweep[]>;
   readonly #failing: Failing;
+  #costs: Promise<FailedCosts> | null = null;
 
   /** @param latest newest first, by `listId` */
   constructor(latest: ReadonlyMap<string, readonly LatestSweep[]>, failing: Failing) {
@@ -160,7 +161,9 @@ export class PastSweeps {
     if (budget === undefined || budget.isUsedUp === true || !this.#isBroken(key)) return;
     const failed = await mirror.sweeps.failedWalks(key, this.#latest.get(listId(key)) ?? []);
     if (failed === null || failed.lastCode === null || failed.lastCost <= CHEAP) return;
-    const resumeAt = new Date(failed.lastAt.getTime() + restByCost(failed, budget));
+    this.#costs ??= this.#readCosts(mirror);
+    const { later } = await this.#costs;
+    const resumeAt = new Date(failed.lastAt.getTime() + restByCost(failed, later, budget));
     const wait = resumeAt.getTime() - clock.now();
     if (wait <= 0) return;
     throw new MirrorError(
@@ -170,6 +173,15 @@ export class PastSweeps {
         `\`${resyncCommand(key)}\` reads it now.`,
       { resumeAt },
     );
+  }
+
+  async #readCosts(mirror: PassDeps['mirror']): Promise<FailedCosts> {
+    const failed = [];
+    for (const latest of this.#latest.values()) {
+      const [key] = latest;
+      if (key !== undefined && this.#isBroken(key)) failed.push(await mirror.sweeps.failedWalks(key, latest));
+    }
+    return failedCosts(failed);
   }
 
   /** True if the gate said so: it had other answers meanwhile. */

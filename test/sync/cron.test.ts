@@ -457,6 +457,26 @@ test.each(someOf([404, 400, 403], 1))(
   },
 );
 
+test('lists of which a later page fails share a quarter of the requests', async () => {
+  const perDay = 1000;
+  const cron = await filled({
+    sandbox: { conversations: Array<number>(4).fill(300) },
+    budget: { ...BUDGET, perDay },
+  });
+  const { sandbox } = cron.service;
+  let pages = 0;
+  sandbox.script(({ path }) => {
+    if (!path.includes('/conversations?')) return undefined;
+    pages = path.includes('next_page') ? pages + 1 : 1;
+    return pages > 20 ? { status: 404 } : undefined;
+  });
+  const from = sandbox.arrivals.length;
+  await cron.every(HOUR, DAY);
+  const cost = sandbox.arrivals.slice(from).filter(({ path }) => path.includes('/conversations?')).length;
+  // The first walk of each list, and one more.
+  expect(cost).toBeLessThanOrEqual(2 * 4 * 63);
+});
+
 test.each<[string, number, ScriptedOutcome]>([
   ['resets, each hour', HOUR, 'reset'],
   ['503s, each day', DAY, { status: 503 }],

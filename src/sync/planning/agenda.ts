@@ -6,7 +6,7 @@ import type { Inbox } from '../../mirror/items/inboxes.ts';
 import { openAndComplete } from '../../mirror/mirror.ts';
 import type { ScheduleReader } from '../../mirror/schedules.ts';
 import type { FailedWalks, LatestSweep, SweepReader } from '../../mirror/sweeps/reader.ts';
-import { failingLists, isDue, restsUntil, triedAgainAt } from './due.ts';
+import { failedCosts, isDue, restsUntil, triedAgainAt } from './due.ts';
 import { type Candidate, changeRate, inOrder, isSmall, type Observation, turnsOf } from './planner.ts';
 
 /** The reads that planning needs. */
@@ -63,17 +63,17 @@ export async function readAgenda(
   const readings = readsPages ? await mirror.bookmarks.oldestReadings() : null;
   const candidates: (Candidate & Pick<DueList, 'spent' | 'waits'> & { readonly turns: number })[] = [];
   const lists = await withFailures(mirror, sweeps);
-  const failing = failingLists(lists.map(({ failed }) => failed));
+  const costs = failedCosts(lists.map(({ failed }) => failed));
   for (const { key, latest, failed } of lists) {
     const slot = dueSince.get(key.list) ?? null;
     const since =
       readings === null || key.list !== 'conversations'
         ? later(slot, wantedSince?.(key) ?? null)
         : sinceByPages(key, latest, { slot, readings, now });
-    const rest = restsUntil(key, latest, failed, { budget, readsPages, failing });
+    const rest = restsUntil(key, latest, failed, { budget, readsPages, costs });
     const rests = rest !== null && rest.getTime() > now;
     const waits = rests && openAndComplete(latest).open !== undefined;
-    const again = failed === null ? null : triedAgainAt(failed, { budget, failing });
+    const again = failed === null ? null : triedAgainAt(failed, { budget, costs });
     if (isBusy(key) || !isDue(latest, since, { retryAt: again, now }) || (rests && !waits)) continue;
     const spent = spentOn(latest, failed);
     candidates.push({
@@ -134,10 +134,10 @@ export async function nextWalk(
   const sweeps = await mirror.sweeps.latest();
   let first: number | null = null;
   const lists = await withFailures(mirror, sweeps);
-  const failing = failingLists(lists.map(({ failed }) => failed));
+  const costs = failedCosts(lists.map(({ failed }) => failed));
   for (const { key, latest, failed } of lists) {
     if (key.list !== 'conversations' || readings.has(key.inboxId ?? '')) continue;
-    const rest = restsUntil(key, latest, failed, { budget, readsPages: true, failing });
+    const rest = restsUntil(key, latest, failed, { budget, readsPages: true, costs });
     const ended = latest.filter(({ state }) => state === 'complete' || state === 'failed');
     const due =
       openAndComplete(latest).open === undefined

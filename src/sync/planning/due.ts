@@ -117,24 +117,31 @@ const LONGEST_MS = 7 * DAY;
 /** After one failed walk no list rests longer than this: its cause may be over at the next daily `sync`. */
 const LONGEST_FIRST_MS = 20 * HOUR;
 
-/** The lists whose newest walk failed, which share the quarter of the requests that such walks may cost. */
-export interface FailingLists {
-  readonly all: number;
-  /** Those that failed after their first page. */
-  readonly costly: number;
+/**
+ * What the newest failed walks of all lists have cost together, in requests. They share the quarter of the
+ * requests that such walks may cost.
+ */
+export interface FailedCosts {
+  /** Of walks that failed at their first page. */
+  readonly first: number;
+  /** Of walks that failed later. */
+  readonly later: number;
 }
 
 /** @param failed of each list; null if its newest walk has not failed */
-export function failingLists(failed: readonly (FailedWalks | null)[]): FailingLists {
-  const costs = failed.filter((walks) => walks !== null).map(({ lastCost }) => lastCost);
-  return { all: costs.length, costly: costs.filter((cost) => cost > 1).length };
+export function failedCosts(failed: readonly (FailedWalks | null)[]): FailedCosts {
+  const costs = failed
+    .filter((walks) => walks !== null && walks.lastCode !== 'LIST_FORBIDDEN')
+    .map((walks) => walks?.lastCost ?? 0);
+  const sum = (some: readonly number[]): number => some.reduce((all, cost) => all + cost, 0);
+  return { first: sum(costs.filter((cost) => cost <= 1)), later: sum(costs.filter((cost) => cost > 1)) };
 }
 
 export interface RestOptions {
   readonly budget: Pick<Budget, 'perDay' | 'reserved'>;
   /** Lists of conversations are due without a slot. */
   readonly readsPages: boolean;
-  readonly failing: FailingLists;
+  readonly costs: FailedCosts;
 }
 
 /**
@@ -146,7 +153,7 @@ export function restsUntil(
   { list }: Pick<ListKey, 'list'>,
   latest: readonly Pick<LatestSweep, 'state' | 'retryAt' | 'finishedAt'>[],
   failed: FailedWalks | null,
-  { budget, readsPages, failing }: RestOptions,
+  { budget, readsPages, costs }: RestOptions,
 ): Date | null {
   const newest = newestSweep(latest);
   if (newest?.state === 'paused') return newest.retryAt;
@@ -154,21 +161,19 @@ export function restsUntil(
   const wasComplete = latest.some(({ state }) => state === 'complete');
   const doubles = list === 'conversations' && (readsPages || !wasComplete);
   // A list that fails at its first page keeps its slots, however many do.
-  const sharing = failed.lastCost > 1 ? failing.costly : 1;
-  return afterRest(failed, restByCost(failed, budget, sharing), doubles);
+  const cost = failed.lastCost > 1 ? costs.later : failed.lastCost;
+  return afterRest(failed, restByCost(failed, cost, budget), doubles);
 }
 
 /** When a list whose newest walk failed is tried again, even if no slot comes before. */
-export function triedAgainAt(
-  failed: FailedWalks,
-  { budget, failing }: Omit<RestOptions, 'readsPages'>,
-): Date {
-  return afterRest(failed, restByCost(failed, budget, failing.all), true);
+export function triedAgainAt(failed: FailedWalks, { budget, costs }: Omit<RestOptions, 'readsPages'>): Date {
+  const cost = failed.lastCost > 1 ? costs.later : costs.first;
+  return afterRest(failed, restByCost(failed, cost, budget), true);
 }
 
 /**
- * When a list is tried next, if that is later than now: as `restsUntil`, but a list that no slot has made due
- * since its walk failed also waits for its next slot or `triedAgainAt`.
+ * When the daemon tries a list next; null: as soon as it is due. A list that no slot has made due since its
+ * walk failed waits for its next slot or `triedAgainAt`, whichever is first.
  * @param slot the last slot of its kind, and the next one
  */
 export function nextTry(
@@ -178,9 +183,9 @@ export function nextTry(
   { slot, ...options }: RestOptions & { slot: { last: Date | null; next: Date } },
 ): Date | null {
   const rest = restsUntil(key, latest, failed, options);
-  const isFailed = newestSweep(latest)?.state === 'failed';
-  if (rest === null || failed === null || !isFailed || (slot.last !== null && slot.last > failed.lastAt))
-    return rest;
+  const hasNoSlots = options.readsPages && key.list === 'conversations';
+  if (rest === null || failed === null || hasNoSlots || newestSweep(latest)?.state !== 'failed') return rest;
+  if (slot.last !== null && slot.last > failed.lastAt) return rest;
   const again = triedAgainAt(failed, options);
   return new Date(Math.max(rest.getTime(), Math.min(again.getTime(), slot.next.getTime())));
 }
@@ -193,13 +198,13 @@ function afterRest(failed: FailedWalks, byCostMs: number, doubles: boolean): Dat
 
 /**
  * Milliseconds after the last failed walk, so that such walks take a quarter of the days.
- * @param sharing the lists that share this quarter
+ * @param cost of this walk and of those that share the quarter, in requests
  */
 export function restByCost(
-  { walks, lastCost }: Pick<FailedWalks, 'walks' | 'lastCost'>,
+  { walks }: Pick<FailedWalks, 'walks'>,
+  cost: number,
   budget: Pick<Budget, 'perDay' | 'reserved'>,
-  sharing = 1,
 ): number {
   const longest = walks === 1 ? LONGEST_FIRST_MS : LONGEST_MS;
-  return Math.min((DAY * lastCost * sharing) / (SHARE * Math.max(1, scheduledCap(budget))), longest);
+  return Math.min((DAY * cost) / (SHARE * Math.max(1, scheduledCap(budget))), longest);
 }

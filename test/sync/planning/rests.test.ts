@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { HOUR, MINUTE } from '../../../src/core/clock.ts';
 import type { FailedWalks, LatestSweep } from '../../../src/mirror/sweeps/reader.ts';
-import { failingLists, nextTry, restsUntil, triedAgainAt } from '../../../src/sync/planning/due.ts';
+import { failedCosts, nextTry, restsUntil, triedAgainAt } from '../../../src/sync/planning/due.ts';
 
 const NOON = Date.parse('2026-03-02T12:00:00Z');
 const BUDGET = { perDay: 5000, reserved: 200 };
@@ -19,7 +19,7 @@ test.each([
   [9, 4 * HOUR],
 ])('after %i failed walks a list is tried again without a slot after %i ms', (walks, rest) => {
   const failed = failedWalks({ walks });
-  expect(after(triedAgainAt(failed, { budget: BUDGET, failing: failingLists([failed]) }))).toBe(rest);
+  expect(after(triedAgainAt(failed, { budget: BUDGET, costs: failedCosts([failed]) }))).toBe(rest);
 });
 
 test('lists that fail for good cost a quarter of the requests together', () => {
@@ -29,7 +29,7 @@ test('lists that fail for good cost a quarter of the requests together', () => {
     [4, 300],
   ] as const) {
     const failed = Array.from({ length: lists }, () => failedWalks({ walks: 20, lastCost }));
-    const options = { budget: BUDGET, readsPages: false, failing: failingLists(failed) };
+    const options = { budget: BUDGET, readsPages: false, costs: failedCosts(failed) };
     const newest = [{ state: 'failed', retryAt: null, finishedAt: new Date(NOON) }] as const;
     const again = after(triedAgainAt(failed[0]!, options));
     const rest = lastCost === 1 ? again : after(restsUntil({ list: 'tags' }, newest, failed[0]!, options));
@@ -40,9 +40,9 @@ test('lists that fail for good cost a quarter of the requests together', () => {
 
 test('a list that fails at its first page does not rest longer because others fail later', () => {
   const failed = failedWalks();
-  const failing = failingLists([failed, failedWalks({ lastCost: 300 }), null]);
+  const costs = failedCosts([failed, failedWalks({ lastCost: 300 }), null]);
   const newest = [{ state: 'failed', retryAt: null, finishedAt: new Date(NOON) }] as const;
-  const rest = restsUntil({ list: 'tags' }, newest, failed, { budget: BUDGET, readsPages: false, failing });
+  const rest = restsUntil({ list: 'tags' }, newest, failed, { budget: BUDGET, readsPages: false, costs });
   expect(after(rest)).toBeLessThan(2 * MINUTE);
 });
 
@@ -53,8 +53,17 @@ test.each([
 ])('a list whose walk failed is next tried after %s', (_what, next, last, wait) => {
   const failed = failedWalks();
   const newest = [{ state: 'failed', retryAt: null, finishedAt: new Date(NOON) }] as unknown as LatestSweep[];
-  const options = { budget: BUDGET, readsPages: false, failing: failingLists([failed]) };
+  const options = { budget: BUDGET, readsPages: false, costs: failedCosts([failed]) };
   const slot = { last: new Date(NOON + last), next: new Date(NOON + next) };
   const found = after(nextTry({ list: 'tags' }, newest, failed, { ...options, slot }));
   expect(Math.abs(found - wait)).toBeLessThan(1000);
+});
+
+test('a list of conversations that no slot limits is tried after its rest, whatever the slots', () => {
+  const failed = failedWalks({ lastCost: 43 });
+  const newest = [{ state: 'failed', retryAt: null, finishedAt: new Date(NOON) }] as unknown as LatestSweep[];
+  const options = { budget: BUDGET, readsPages: true, costs: failedCosts([failed, failedWalks()]) };
+  const slot = { last: null, next: new Date(NOON + 24 * HOUR) };
+  const rest = restsUntil({ list: 'conversations' }, newest, failed, options);
+  expect(nextTry({ list: 'conversations' }, newest, failed, { ...options, slot })).toEqual(rest);
 });

@@ -1,9 +1,9 @@
 'use strict';
 // Keeps compiled modules between runs: `--help` answers in half the time. Without a folder Node.js takes one in /tmp
-// and runs what lies there; another user of the machine can put code there first. NODE_COMPILE_CACHE goes before.
-const { lstatSync, mkdirSync } = require('node:fs');
+// and runs what lies there; another user of the machine can put code there first. NODE_COMPILE_CACHE overrides this.
+const { existsSync, lstatSync, mkdirSync, statSync } = require('node:fs');
 const { enableCompileCache } = require('node:module');
-const { isAbsolute, join } = require('node:path');
+const { dirname, isAbsolute, join } = require('node:path');
 
 /** The user's folder for caches; null if the environment names none, as for a service without HOME. */
 function cacheFolder({ HOME = '', XDG_CACHE_HOME = '' }) {
@@ -12,12 +12,15 @@ function cacheFolder({ HOME = '', XDG_CACHE_HOME = '' }) {
   return isAbsolute(HOME) ? join(HOME, caches, 'inbox-mirror') : null;
 }
 
-/** Makes the folder. Returns whether this user alone may write to it. */
-function isOwn(folder) {
+const isOwn = (found) => found.isDirectory() && found.uid === process.getuid();
+
+/** Makes the folder, below one of this user only: with `sudo -E`, HOME is another user's. */
+function isMade(folder) {
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    for (const made of [dirname(folder), folder])
+      if (!existsSync(made) && isOwn(statSync(dirname(made)))) mkdirSync(made, { mode: 0o700 });
     const found = lstatSync(folder);
-    return found.isDirectory() && found.uid === process.getuid() && (found.mode & 0o022) === 0;
+    return isOwn(found) && (found.mode & 0o022) === 0;
   } catch {
     return false;
   }
@@ -27,5 +30,5 @@ function isOwn(folder) {
 if (process.platform === 'win32') enableCompileCache();
 else {
   const folder = cacheFolder(process.env);
-  if (folder !== null && isOwn(folder)) enableCompileCache(folder);
+  if (folder !== null && isMade(folder)) enableCompileCache(folder);
 }

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../support/mirror.ts';
@@ -72,5 +72,12 @@ describe.skipIf(process.platform === 'win32')('compiled modules', () => {
     chmodSync(shared, 0o777);
     const { temporary, cache } = helped(home);
     expect([readdirSync(temporary), readdirSync(cache)]).toEqual([[], []]);
+  });
+
+  test('are not kept, and no home is made, where the home is missing', () => {
+    const home = join(temporaryFolder(), 'missing/home');
+    const env = { PATH: process.env['PATH'], HOME: home };
+    expect(spawnSync(process.execPath, [BIN, '--help'], { env }).status).toBe(0);
+    expect(existsSync(dirname(home))).toBe(false);
   });
 });

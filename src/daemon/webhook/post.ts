@@ -4,6 +4,7 @@ import got, { type Request, type Response } from 'got';
 import { limitInterim } from '../../core/abortable.ts';
 import { SECOND } from '../../core/clock.ts';
 import { codeOf, rejectsCertificate } from '../../core/errors.ts';
+import { onOneLine } from '../../core/humanize.ts';
 import type { Post } from './send.ts';
 
 const TIME_OUT_MS = 15 * SECOND;
@@ -15,6 +16,9 @@ const CERTIFICATE_ADVICE =
 
 /** The codes of a connection that the receiver has closed. */
 const CLOSED: ReadonlySet<string | null> = new Set(['ECONNRESET', 'EPIPE']);
+
+/** At most this many characters of the origin of a redirect are shown. */
+const LONGEST_ORIGIN = 100;
 
 /** The code of a request that has taken too long. */
 const TIMED_OUT = 'ETIMEDOUT';
@@ -81,15 +85,20 @@ export async function postByHttp(
   };
 }
 
-/** What a person must know of a redirect; null for another answer. */
+/** The problem of a redirect, with the origin to which it leads; null for another answer. */
 function redirectOf(url: string, { statusCode, headers: { location } }: Response): string | null {
   if (statusCode < 300 || statusCode > 399 || location === undefined) return null;
-  const origin = URL.parse(location, url)?.origin;
-  let target = 'another address';
-  if (origin === new URL(url).origin) target = 'another path of the same origin';
-  // The origin of an address without a host is 'null'.
-  else if (origin !== undefined && origin !== 'null') target = origin;
+  const target = targetOf(location, url);
   return `HTTP ${statusCode}: redirects are not followed, and this one leads to ${target}`;
+}
+
+/** A path can have a secret, so it is not named. */
+function targetOf(location: string, url: string): string {
+  const origin = URL.parse(location, url)?.origin;
+  // The origin of an address without a host is 'null'.
+  if (origin === undefined || origin === 'null') return 'another address';
+  if (origin === new URL(url).origin) return 'another path of the same origin';
+  return onOneLine(origin, LONGEST_ORIGIN);
 }
 
 /** Receives the answer's body, and ends the request: a receiver may answer before it has read a long one. */

@@ -49,6 +49,7 @@ describe('the outcome of a delivery', () => {
     ['/hook/?token=t0p', 'leads to another path of the same origin'],
     ['mailto:t0p@other.example', 'leads to another address'],
     ['https://[t0p', 'leads to another address'],
+    [`https://${'a'.repeat(5000)}.example/`, `leads to https://${'a'.repeat(92)}…`],
   ])('names the origin, and no secret, of a redirect to %s', async (location, target) => {
     const url = await answering((response) => void response.writeHead(301, { location }).end());
     expect(await postByHttp(url, {}, '{}')).toMatchObject({

@@ -52,7 +52,7 @@ const TURN_OVER = 'its turn is over; other lists go first';
 /** While lists are due, the agenda is read again after this many ms. */
 const REPLAN_MS = 30 * SECOND;
 
-/** While none is due, a list whose walk failed becomes due again by its age. */
+/** While no list is due, it is read again after this many ms: a failed list becomes due without a slot. */
 const IDLE_REPLAN_MS = 5 * MINUTE;
 
 /** The scheduled sweeps: the next ones, those under way, and the lists that cannot be read now. */
@@ -180,8 +180,8 @@ export class ScheduledSweeps {
     // A list that waits because the service asked to is due all the same.
     const isIdle = due.length === 0 && !mustTest;
     // A list without bookmarks becomes due by its age.
-    const waits = isIdle && this.#pages === null;
-    this.#planAt = clock.monotonic() + (waits ? IDLE_REPLAN_MS : REPLAN_MS);
+    const isQuiet = isIdle && this.#pages === null;
+    this.#planAt = clock.monotonic() + (isQuiet ? IDLE_REPLAN_MS : REPLAN_MS);
   }
 
   /**

@@ -195,7 +195,7 @@ export async function endedPassOf({ mirror, clock }: Session, followed: EndedOrL
       stopped: followed.kind === 'left' ? followed.why : record.stopped,
     },
     cost: {
-      // Those since it was ordered are of the order before it.
+      // An order that never began has sent nothing: the requests meanwhile are of another order.
       requests: order.startedAt === null ? 0 : await mirror.orderSweeps.countRequests(begun, ended),
       milliseconds: Math.max(0, ended.getTime() - begun.getTime()),
     },

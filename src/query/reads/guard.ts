@@ -40,7 +40,7 @@ export function isAllowed(name: string): boolean {
  */
 const CATALOGUE = /^(?:pg_|pragma_|sqlite_|information_schema$|dbstat$)/;
 
-/** Those of SQLite, which also takes a string for the name of a table. */
+/** SQLite reads a string in FROM as the name of a table. */
 const CATALOGUE_AS_STRING = /^'(?:pragma_|sqlite_|dbstat'$)/i;
 
 /** A number of SQL; the sign of its exponent is a token of its own. */

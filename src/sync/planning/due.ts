@@ -118,8 +118,8 @@ const LONGEST_MS = 7 * DAY;
 const LONGEST_FIRST_MS = 20 * HOUR;
 
 /**
- * What the newest failed walks of all lists have cost together, in requests. They share the quarter of the
- * requests that such walks may cost.
+ * The requests that the newest failed walks of all lists have cost. Together such walks may cost a quarter of
+ * all requests.
  */
 export interface FailedCosts {
   /** Of walks that failed at their first page. */
@@ -130,11 +130,14 @@ export interface FailedCosts {
 
 /** @param failed of each list; null if its newest walk has not failed */
 export function failedCosts(failed: readonly (FailedWalks | null)[]): FailedCosts {
-  const costs = failed
-    .filter((walks) => walks !== null && walks.lastCode !== 'LIST_FORBIDDEN')
-    .map((walks) => walks?.lastCost ?? 0);
-  const sum = (some: readonly number[]): number => some.reduce((all, cost) => all + cost, 0);
-  return { first: sum(costs.filter((cost) => cost <= 1)), later: sum(costs.filter((cost) => cost > 1)) };
+  let [first, later] = [0, 0];
+  for (const walks of failed) {
+    if (walks === null) continue;
+    if (walks.lastCost > 1) later += walks.lastCost;
+    // Forbidden lists cost about one request a day each.
+    else if (walks.lastCode !== 'LIST_FORBIDDEN') first += walks.lastCost;
+  }
+  return { first, later };
 }
 
 export interface RestOptions {

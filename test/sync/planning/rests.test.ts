@@ -67,3 +67,11 @@ test('a list of conversations that no slot limits is tried after its rest, whate
   const rest = restsUntil({ list: 'conversations' }, newest, failed, options);
   expect(nextTry({ list: 'conversations' }, newest, failed, { ...options, slot })).toEqual(rest);
 });
+
+test.each([
+  ['at its first page does not delay the others', 1, 0],
+  ['later rests by its cost in a sync too', 300, 300],
+])('a list that is forbidden %s', (_what, lastCost, later) => {
+  const forbidden = { ...failedWalks({ lastCost }), lastCode: 'LIST_FORBIDDEN' } as const;
+  expect(failedCosts([forbidden])).toEqual({ first: 0, later });
+});

@@ -114,9 +114,10 @@ test.each([
   ['half an hour of one night', 1],
   ['half an hour of each night', 4],
 ])('a list whose daily slot lies in %s of 404s is read soon afterwards', async (_what, nights) => {
+  const daily = '10 2 * * *';
   const house = await daemonHouse({
     ...SMALL,
-    schedules: { conversations: '10 2 * * *' },
+    schedules: { inboxes: daily, users: daily, tags: daily, conversations: daily },
     pollMs: 5 * MINUTE,
   });
   const { clock, sandbox } = house;

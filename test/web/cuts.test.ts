@@ -4,7 +4,7 @@ import { firstInbox } from '../support/rows.ts';
 
 const BROWSER = { headers: { accept: 'text/html' } };
 
-/** What each table says of the rows that it leaves out, and the answer that its link leads to. */
+/** The note of each table that is cut, and how many rows the answer behind its link has. */
 const CUT = /<h2>([^<]+)<\/h2>\s*<p class="note">\s*([^<]+)<a\s+href="([^"]+)"\s*>the whole list<\/a>/g;
 
 test('a table that is cut says how many rows it leaves out, and links to all of them', async () => {

@@ -52,7 +52,7 @@ const TURN_OVER = 'its turn is over; other lists go first';
 /** While lists are due, the agenda is read again after this many ms. */
 const REPLAN_MS = 30 * SECOND;
 
-/** While no list is due, it is read again after this many ms: a failed list becomes due without a slot. */
+/** The same while no list is due: a list whose walk failed becomes due without a slot. */
 const IDLE_REPLAN_MS = 5 * MINUTE;
 
 /** The scheduled sweeps: the next ones, those under way, and the lists that cannot be read now. */

@@ -2,7 +2,7 @@ import type { CallToolResult, McpServer } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import { isMirrorError } from '../core/errors.ts';
 import { thousands } from '../core/humanize.ts';
-import { asHarmlessJson } from '../core/json.ts';
+import { escapeHidden } from '../core/json.ts';
 import { LIST_NAMES } from '../core/lists.ts';
 import { withoutKey } from '../core/secrets.ts';
 import { onlyReading } from '../query/reads/guard.ts';
@@ -201,7 +201,7 @@ async function settled({ key }: ToolDeps, work: () => Promise<string>): Promise<
 
 /** Clients print results on terminals, and people do not see all that a model reads. */
 function harmlessText(text: string, key: string | null): { type: 'text'; text: string } {
-  return { type: 'text', text: asHarmlessJson(withoutKey(text, key)) };
+  return { type: 'text', text: escapeHidden(withoutKey(text, key)) };
 }
 
 function boundsOf(rows: number): Bounds {

@@ -25,5 +25,5 @@ export async function inboxIdOf(text: string, inboxes: readonly KnownInbox[]): P
       `--inbox: the mirror knows no inbox yet, so none by the name ${JSON.stringify(text)}. ` +
         'Run `inbox-mirror sync inboxes` first, or give the id.',
     );
-  throw (await import('../query/reads/filter-checks.ts')).unknownInbox('--inbox', text, inboxes);
+  throw (await import('../query/reads/filter-checks.ts')).inboxNotInMirror('--inbox', text, inboxes);
 }

@@ -148,8 +148,11 @@ const HIDDEN = /[\p{Cc}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]/gu;
 /** Those that stay: line breaks, the joiners of scripts and emoji, and the sign for a coloured emoji. */
 const KEPT = '\n\u200C\u200D\uFE0F';
 
-/** JSON with {@link HIDDEN} characters as escapes: a terminal obeys none, and a parser reads the same. */
-export function asHarmlessJson(json: string): string {
+/**
+ * JSON, or other text, with {@link HIDDEN} characters as the escapes of JSON: a terminal obeys none, and a
+ * parser of JSON reads the same.
+ */
+export function escapeHidden(json: string): string {
   return json.replaceAll(HIDDEN, (hidden) =>
     KEPT.includes(hidden)
       ? hidden

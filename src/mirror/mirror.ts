@@ -60,7 +60,7 @@ export { placeAt, refuseOther } from './history/place.ts';
 export { placeAfter } from './history/read.ts';
 export { asNdjson, namedChangeAsJson } from './items/names.ts';
 export { isLeaseValid, mayBeAlive } from './lease.ts';
-export { unknownInbox } from './items/inboxes.ts';
+export { inboxNotInService } from './items/inboxes.ts';
 export { coversInbox } from './passes/scope.ts';
 export { isCancelled, isWithdrawn } from './passes/orders.ts';
 export { isOpenPass } from './passes/states.ts';

@@ -1,5 +1,5 @@
 import { type Clock, MINUTE, SECOND } from '../core/clock.ts';
-import { asHarmlessJson } from '../core/json.ts';
+import { escapeHidden } from '../core/json.ts';
 import { type Access, accessId, keyFingerprint } from '../core/secrets.ts';
 import { openDatabase } from '../database/open.ts';
 import { type Mirror, openMirror } from '../mirror/mirror.ts';
@@ -288,7 +288,7 @@ async function commandLog(
     secrets: () => [...keys.seen(), ...secretsOf(config)],
     // The 11 columns of the time: a wrapped line continues below its message.
     write: (line) =>
-      screen.writeLog(isPretty ? wrapped(io.stderr, harmless(io.stderr, line), 11) : asHarmlessJson(line)),
+      screen.writeLog(isPretty ? wrapped(io.stderr, harmless(io.stderr, line), 11) : escapeHidden(line)),
     prettify: isPretty
       ? await loadPrettify({ inboxName, timezone: config.reportTimezone }, usesColour(io.stderr))
       : null,

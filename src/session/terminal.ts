@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { styleText } from 'node:util';
 import { cellsOf, CONTROLS, HELD_SPACE, inClockTimes, wrapToCells } from '../core/humanize.ts';
-import { asHarmlessJson } from '../core/json.ts';
+import { escapeHidden } from '../core/json.ts';
 import { withoutKey } from '../core/secrets.ts';
 
 /** A text stream to a terminal, a file or a pipe. */
@@ -99,7 +99,7 @@ export function printLine(output: Output, text: string, key: string | null = nul
 
 /** Writes JSON for programs. */
 export function printJson(output: Output, json: string): void {
-  output.write(`${asHarmlessJson(json)}\n`);
+  output.write(`${escapeHidden(json)}\n`);
 }
 
 /**

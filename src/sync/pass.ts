@@ -2,7 +2,7 @@ import type Bottleneck from 'bottleneck';
 import { isMirrorError, MirrorError } from '../core/errors.ts';
 import { INBOXES, keysOf, listId, type ListKey } from '../core/lists.ts';
 import type { Inbox } from '../mirror/items/inboxes.ts';
-import { coversInbox, unknownInbox } from '../mirror/mirror.ts';
+import { coversInbox, inboxNotInService } from '../mirror/mirror.ts';
 import type { Pass, PassSpec } from '../mirror/passes/passes.ts';
 import { bottleneckOn } from '../service/gate/limiter.ts';
 import { perhapsOtherAccount, showsInbox } from './account.ts';
@@ -156,7 +156,7 @@ class PassRun {
     if (inboxId !== null && selected.length === 0) {
       // The list of inboxes could not be read: the inbox may exist. The report has the list's error.
       if (this.reports.some(isMissing)) return;
-      throw unknownInbox(inboxId, inboxes);
+      throw inboxNotInService(inboxId, inboxes);
     }
     const kinds = lists.filter((list) => list !== 'inboxes');
     await this.#sweepLists([...keysOf(kinds, selected), ...(isLast ? [INBOXES] : [])], selected);

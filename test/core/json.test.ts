@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { asHarmlessJson, canonicalJson, isExactNumber, parseExact, TOO_DEEP } from '../../src/core/json.ts';
+import { escapeHidden, canonicalJson, isExactNumber, parseExact, TOO_DEEP } from '../../src/core/json.ts';
 
 /** JSON numbers as text: 1 to 25 digits, with or without fraction and exponent. */
 const digits = fc.stringMatching(/^(0|[1-9][0-9]{0,24})$/);
@@ -150,7 +150,7 @@ test.each(['['.repeat(200_000), `${'['.repeat(200)}"`, `${nested(300, '1')}]`])(
 test('harmless JSON escapes controls and invisible characters, and parses to the same text', () => {
   const hidden = 'a\u009B\u202E\u200B\u00AD\u{E0041}\u{E0101}b';
   const shown = 'né \u2764\uFE0F 👩\u200D🚀 می\u200Cخواهم 日本';
-  const json = asHarmlessJson(`${JSON.stringify([hidden, shown])}\n`);
+  const json = escapeHidden(`${JSON.stringify([hidden, shown])}\n`);
   expect(json).toBe(`["a\\u009b\\u202e\\u200b\\u00ad\\udb40\\udc41\\udb40\\udd01b","${shown}"]\n`);
   expect(JSON.parse(json)).toEqual([hidden, shown]);
 });

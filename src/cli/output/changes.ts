@@ -1,4 +1,4 @@
-import { asHarmlessJson } from '../../core/json.ts';
+import { escapeHidden } from '../../core/json.ts';
 import { asNdjson, namedChangeAsJson } from '../../mirror/mirror.ts';
 import type { NamedChange } from '../../mirror/items/names.ts';
 import { harmless, type Io, printLine } from '../../session/terminal.ts';
@@ -52,11 +52,11 @@ export function changePrinter(
   const table = new ChangeTable(output, following);
   const begin = (first: string, other: string): string => (printed === 0 ? first : other);
   const forms: Record<Format, (changes: readonly NamedChange[]) => string> = {
-    ndjson: (changes) => asHarmlessJson(asNdjson(changes)),
+    ndjson: (changes) => escapeHidden(asNdjson(changes)),
     csv: (changes) => begin(asCsv([COLUMNS], csv), '') + asCsv(changes.map(rowOf), csv),
     json: (changes) =>
       begin('[\n  ', ',\n  ') +
-      changes.map((change) => asHarmlessJson(JSON.stringify(namedChangeAsJson(change)))).join(',\n  '),
+      changes.map((change) => escapeHidden(JSON.stringify(namedChangeAsJson(change)))).join(',\n  '),
     table: (changes) =>
       harmless(output, table.render(telling(changes), { titled: printed === 0 && following === null })),
   };

@@ -1,5 +1,5 @@
 import { MirrorError } from '../../core/errors.ts';
-import { asHarmlessJson } from '../../core/json.ts';
+import { escapeHidden } from '../../core/json.ts';
 import { asJson, asText } from '../../query/cells.ts';
 import { AT_ONCE, type Cell, charactersOf, type QueryResult } from '../../query/result.ts';
 import type { Streams } from '../../session/terminal.ts';
@@ -114,6 +114,6 @@ function objectsOf(columns: QueryResult['columns']): (row: Cell[]) => string {
     const fields = columns.map(
       ({ isJson }, index) => keys[index] + JSON.stringify(asJson(row[index] ?? null, isJson)),
     );
-    return asHarmlessJson(`{${fields.join(',')}}`);
+    return escapeHidden(`{${fields.join(',')}}`);
   };
 }

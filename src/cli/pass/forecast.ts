@@ -1,7 +1,7 @@
 import { SECOND } from '../../core/clock.ts';
 import { clockTime, thousands, duration, plural } from '../../core/humanize.ts';
 import { listId } from '../../core/lists.ts';
-import { unknownInbox } from '../../mirror/mirror.ts';
+import { inboxNotInService } from '../../mirror/mirror.ts';
 import type { Scope } from '../../mirror/passes/scope.ts';
 import type { Session } from '../../session/session.ts';
 import { type Output, printJson, printLine, wrapped } from '../../session/terminal.ts';
@@ -21,7 +21,7 @@ export async function printForecast(
   const inboxes = await mirror.inboxes();
   const { inboxId } = scope;
   if (inboxId !== null && inboxes.length > 0 && !inboxes.some(({ id }) => id === inboxId))
-    throw unknownInbox(inboxId, inboxes);
+    throw inboxNotInService(inboxId, inboxes);
   const now = clock.now();
   const window = await mirror.budget.windowByHour(now);
   const forecast = await forecastResync(mirror, scope, config.budget, window);

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { SECOND } from '../../core/clock.ts';
 import { codeOf } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
-import { asHarmlessJson } from '../../core/json.ts';
+import { escapeHidden } from '../../core/json.ts';
 import { wantsPage } from '../../web/frame/answer.ts';
 
 /** The headers of every answer. */
@@ -65,7 +65,7 @@ function faultOf(code: string | null): [number, string] {
 export function escapeControls(server: FastifyInstance): void {
   server.addHook('onSend', async (_request, reply, payload) => {
     const isJson = /^application\/(x-nd)?json/.test(String(reply.getHeader('content-type')));
-    return isJson && typeof payload === 'string' ? asHarmlessJson(payload) : payload;
+    return isJson && typeof payload === 'string' ? escapeHidden(payload) : payload;
   });
 }
 

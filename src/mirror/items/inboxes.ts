@@ -33,7 +33,7 @@ export async function liveInboxes(sql: Sql): Promise<Inbox[]> {
 const MOST_NAMED = 10;
 
 /** The error for an inbox that the service does not have; it names those that the service has. */
-export function unknownInbox(inboxId: string, inboxes: readonly Inbox[]): MirrorError {
+export function inboxNotInService(inboxId: string, inboxes: readonly Inbox[]): MirrorError {
   const known = inboxes.slice(0, MOST_NAMED).map(({ id, name }) => `${id} (${name ?? 'no name'})`);
   return new MirrorError(
     'USAGE',

@@ -33,11 +33,11 @@ export interface KnownInbox {
  * @throws MirrorError `USAGE`
  */
 export function checkInbox(option: string, id: string, inboxes: readonly KnownInbox[]): void {
-  if (!inboxes.some((inbox) => inbox.id === id)) throw unknownInbox(option, id, inboxes);
+  if (!inboxes.some((inbox) => inbox.id === id)) throw inboxNotInMirror(option, id, inboxes);
 }
 
 /** The error for an inbox that the mirror does not have; it names those with a similar name, or all. */
-export function unknownInbox(option: string, text: string, inboxes: readonly KnownInbox[]): MirrorError {
+export function inboxNotInMirror(option: string, text: string, inboxes: readonly KnownInbox[]): MirrorError {
   const names = inboxes.flatMap(({ id, name }) => (name === null ? [id] : [id, name]));
   const near = nearest(text, names);
   const named = near.map((word) => inboxes.find(({ id, name }) => id === word || name === word));

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { isMirrorError, MirrorError } from '../../core/errors.ts';
-import { asHarmlessJson } from '../../core/json.ts';
+import { escapeHidden } from '../../core/json.ts';
 import { asJson, asText, csvOf, withoutFormula } from '../../query/cells.ts';
 import type { BoundedRows } from '../../query/reads/bounded.ts';
 import type { Questions } from '../../query/reads/question.ts';
@@ -70,7 +70,7 @@ async function asJsonText({ columns, rows }: BoundedRows): Promise<string> {
     const fields = columns.map(
       ({ isJson }, index) => keys[index] + JSON.stringify(asJson(row[index] ?? null, isJson)),
     );
-    return asHarmlessJson(`{${fields.join(',')}}`);
+    return escapeHidden(`{${fields.join(',')}}`);
   };
   return `[${(await written(rows, (some) => some.map(object).join(',\n'))).join(',\n')}]\n`;
 }

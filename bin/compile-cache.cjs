@@ -1,6 +1,7 @@
 'use strict';
-// Keeps compiled modules between runs: `--help` answers in half the time. Without a folder Node.js takes one in /tmp
-// and runs what lies there; another user of the machine can put code there first. NODE_COMPILE_CACHE overrides this.
+// Keeps compiled modules between runs: `--help` answers in half the time. Without a folder Node.js takes one in
+// /tmp and runs the code that lies there; another user of the machine can put code there first.
+// NODE_COMPILE_CACHE overrides this.
 const { existsSync, lstatSync, mkdirSync, statSync } = require('node:fs');
 const { enableCompileCache } = require('node:module');
 const { dirname, isAbsolute, join } = require('node:path');

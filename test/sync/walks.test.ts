@@ -141,6 +141,27 @@ describe('a token that the service refuses', () => {
     ).toBe(0);
   });
 
+  test('fails its list after a few restarts, although each run is stopped in its second walk', async () => {
+    const mirror = await mirrored({ sandbox: { conversations: [95] } });
+    let walks = 0;
+    let pages = 0;
+    let stop = new AbortController();
+    mirror.sandbox.script(({ path }) => {
+      if (!path.includes('/conversations?')) return undefined;
+      if (!path.includes('next_page')) [walks, pages] = [walks + 1, 0];
+      pages += 1;
+      if (pages === 2 && walks > 1) stop.abort(new Error('a person pressed Ctrl-C'));
+      return pages > 4 ? { status: 410 } : undefined;
+    });
+    const outcomes: unknown[] = [];
+    for (let run = 0; run < 5 && outcomes.at(-1) !== 'failed'; run += 1) {
+      stop = new AbortController();
+      const report = await mirror.sync({ lists: ['conversations'] }, stop.signal);
+      outcomes.push(reportOn(report, 'conversations').outcome);
+    }
+    expect(outcomes).toEqual(['paused', 'paused', 'failed']);
+  });
+
   test('drops the rejected rows from before the restart', async () => {
     const mirror = await mirrored();
     const inbox = firstInbox(mirror.sandbox);

@@ -19,6 +19,8 @@ export interface Sweep extends ListKey {
   readonly nextPage: string | null;
   /** Pages applied. */
   readonly pages: number;
+  /** Requests that its pages have cost, those from before a restart included. */
+  readonly requests: number;
   readonly items: number;
   readonly rejected: number;
   /** Rejected rows without a readable id. */
@@ -39,6 +41,7 @@ interface SweepRow {
   reason: Reason;
   next_page: string | null;
   pages: number;
+  requests: number;
   items: number;
   rejected: number;
   without_id: number;
@@ -211,7 +214,8 @@ async function dropFailed(tx: Sql, { oneOfFew }: Dialect, { list, inboxId }: Lis
 
 async function readOpenSweep(sql: Sql, key: ListKey): Promise<Sweep> {
   const [row] = await sql.query<SweepRow>(
-    `SELECT id, list, inbox_id, reason, next_page, pages, items, rejected, without_id, started_at,
+    `SELECT id, list, inbox_id, reason, next_page, pages, requests, items, rejected, without_id,
+       started_at,
        NOT EXISTS (SELECT 1 FROM sweeps AS earlier
          WHERE earlier.list = $1 AND earlier.inbox_id IS NOT DISTINCT FROM $2
            AND earlier.state = 'complete') AS baseline
@@ -233,6 +237,7 @@ async function readOpenSweep(sql: Sql, key: ListKey): Promise<Sweep> {
     reason: row.reason,
     nextPage: row.next_page,
     pages: row.pages,
+    requests: row.requests,
     items: row.items,
     rejected: row.rejected,
     withoutId: row.without_id,

@@ -7,7 +7,7 @@ import type { SweepDeps, SweepOptions, Tally } from '../deps.ts';
 import { EndGuard } from './endless.ts';
 import { reportUnknown } from './unknown.ts';
 
-/** A walk restarts at its first page at most twice after a refused token. */
+/** A run restarts a walk at its first page at most twice after a refused token. */
 const MOST_RESTARTS = 2;
 
 /**
@@ -37,6 +37,7 @@ export async function walk(
       page = early ?? (await account.proven(client, call, send));
     } catch (error) {
       if (!isMirrorError(error, 'TOKEN_REFUSED') || restarts === MOST_RESTARTS) throw error;
+      if (isWornOut(sweep, known?.pages ?? 0)) throw error;
       restarts += 1;
       sweep = await mirror.sweeps.restart(sweep);
       guard = new EndGuard(known?.pages ?? null);
@@ -65,6 +66,15 @@ export async function walk(
   }
   for (const [field, rows] of Object.entries(lacking)) onEvent({ kind: 'lacking', key: sweep, field, rows });
   return sweep;
+}
+
+/**
+ * True if a walk has cost as much as {@link MOST_RESTARTS} restarts of a whole list: each of many runs may
+ * have ended after a restart.
+ * @param known pages of the last complete sweep
+ */
+function isWornOut({ requests, pages }: Sweep, known: number): boolean {
+  return requests >= (MOST_RESTARTS + 1) * Math.max(1, pages, known);
 }
 
 /** The pages of `inboxes` that show whose they are, before any is applied; no page of another list. */

@@ -104,7 +104,7 @@ export function spentOn(
   latest: readonly LatestSweep[],
   failed: { readonly requests: number } | null,
 ): number {
-  return (openAndComplete(latest).open?.pages ?? 0) + (failed?.requests ?? 0);
+  return (openAndComplete(latest).open?.requests ?? 0) + (failed?.requests ?? 0);
 }
 
 /**

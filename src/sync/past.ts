@@ -162,8 +162,8 @@ export class PastSweeps {
     const failed = await mirror.sweeps.failedWalks(key, this.#latest.get(listId(key)) ?? []);
     if (failed === null || failed.lastCode === null || failed.lastCost <= CHEAP) return;
     this.#costs ??= this.#readCosts(mirror);
-    const { later } = await this.#costs;
-    const resumeAt = new Date(failed.lastAt.getTime() + restByCost(failed, later, budget));
+    const costs = await this.#costs;
+    const resumeAt = new Date(failed.lastAt.getTime() + restByCost(failed, { budget, costs }));
     const wait = resumeAt.getTime() - clock.now();
     if (wait <= 0) return;
     throw new MirrorError(

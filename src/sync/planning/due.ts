@@ -117,10 +117,7 @@ const LONGEST_MS = 7 * DAY;
 /** After one failed walk no list rests longer than this: its cause may be over at the next daily `sync`. */
 const LONGEST_FIRST_MS = 20 * HOUR;
 
-/**
- * The requests that the newest failed walks of all lists have cost. Together such walks may cost a quarter of
- * all requests.
- */
+/** The newest failed walks of all lists: sums of the square roots of their costs, which are in requests. */
 export interface FailedCosts {
   /** Of walks that failed at their first page. */
   readonly first: number;
@@ -133,9 +130,9 @@ export function failedCosts(failed: readonly (FailedWalks | null)[]): FailedCost
   let [first, later] = [0, 0];
   for (const walks of failed) {
     if (walks === null) continue;
-    if (walks.lastCost > 1) later += walks.lastCost;
+    if (walks.lastCost > 1) later += Math.sqrt(walks.lastCost);
     // Forbidden lists cost about one request a day each.
-    else if (walks.lastCode !== 'LIST_FORBIDDEN') first += walks.lastCost;
+    else if (walks.lastCode !== 'LIST_FORBIDDEN') first += 1;
   }
   return { first, later };
 }
@@ -164,14 +161,13 @@ export function restsUntil(
   const wasComplete = latest.some(({ state }) => state === 'complete');
   const doubles = list === 'conversations' && (readsPages || !wasComplete);
   // A list that fails at its first page keeps its slots, however many do.
-  const cost = failed.lastCost > 1 ? costs.later : failed.lastCost;
-  return afterRest(failed, restByCost(failed, cost, budget), doubles);
+  const own = failed.lastCost > 1 ? costs : { ...costs, first: 1 };
+  return afterRest(failed, restByCost(failed, { budget, costs: own }), doubles);
 }
 
 /** When a list whose newest walk failed is tried again, even if no slot comes before. */
-export function triedAgainAt(failed: FailedWalks, { budget, costs }: Omit<RestOptions, 'readsPages'>): Date {
-  const cost = failed.lastCost > 1 ? costs.later : costs.first;
-  return afterRest(failed, restByCost(failed, cost, budget), true);
+export function triedAgainAt(failed: FailedWalks, options: Omit<RestOptions, 'readsPages'>): Date {
+  return afterRest(failed, restByCost(failed, options), true);
 }
 
 /**
@@ -200,14 +196,14 @@ function afterRest(failed: FailedWalks, byCostMs: number, doubles: boolean): Dat
 }
 
 /**
- * Milliseconds after the last failed walk, so that such walks take a quarter of the days.
- * @param cost of this walk and of those that share the quarter, in requests
+ * Milliseconds after the last failed walk, so that such walks take a quarter of the days together. Rests are
+ * in proportion to the square roots of the costs: a walk of 3 requests does not rest as long as one of 300.
  */
 export function restByCost(
-  { walks }: Pick<FailedWalks, 'walks'>,
-  cost: number,
-  budget: Pick<Budget, 'perDay' | 'reserved'>,
+  { walks, lastCost }: Pick<FailedWalks, 'walks' | 'lastCost'>,
+  { budget, costs }: Omit<RestOptions, 'readsPages'>,
 ): number {
+  const cost = Math.sqrt(lastCost) * (lastCost > 1 ? costs.later : costs.first);
   const longest = walks === 1 ? LONGEST_FIRST_MS : LONGEST_MS;
   return Math.min((DAY * cost) / (SHARE * Math.max(1, scheduledCap(budget))), longest);
 }

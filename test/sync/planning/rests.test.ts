@@ -38,6 +38,15 @@ test('lists that fail for good cost a quarter of the requests together', () => {
   }
 });
 
+test('a short list beside long ones that fail for good is tried again after hours, and they share a quarter', () => {
+  const failed = [3, 200, 200, 200, 200].map((lastCost) => failedWalks({ lastCost }));
+  const costs = failedCosts(failed);
+  const rests = failed.map((one) => after(triedAgainAt(one, { budget: BUDGET, costs })));
+  expect(rests[0]).toBeLessThan(3 * HOUR);
+  const spent = failed.map(({ lastCost }, at) => (lastCost * 24 * HOUR) / rests[at]!);
+  expect(spent.reduce((sum, each) => sum + each)).toBeCloseTo((5000 - 200) / 4, 2);
+});
+
 test('a list that fails at its first page does not rest longer because others fail later', () => {
   const failed = failedWalks();
   const costs = failedCosts([failed, failedWalks({ lastCost: 300 }), null]);
@@ -70,7 +79,7 @@ test('a list of conversations that no slot limits is tried after its rest, whate
 
 test.each([
   ['at its first page does not delay the others', 1, 0],
-  ['later rests by its cost in a sync too', 300, 300],
+  ['later rests by its cost in a sync too', 400, 20],
 ])('a list that is forbidden %s', (_what, lastCost, later) => {
   const forbidden = { ...failedWalks({ lastCost }), lastCode: 'LIST_FORBIDDEN' } as const;
   expect(failedCosts([forbidden])).toEqual({ first: 0, later });

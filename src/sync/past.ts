@@ -7,6 +7,7 @@ import type { Failing } from '../mirror/gate/answers/failing.ts';
 import { newestSweep } from '../mirror/mirror.ts';
 import type { LatestSweep } from '../mirror/sweeps/reader.ts';
 import type { PassDeps } from './deps.ts';
+import { sweepableLists } from './planning/agenda.ts';
 import { failedCosts, type FailedCosts, restByCost } from './planning/due.ts';
 
 /** These errors pause the sweep that met them, and those beside it that had to wait at the gate. */
@@ -176,12 +177,9 @@ export class PastSweeps {
   }
 
   async #readCosts(mirror: PassDeps['mirror']): Promise<FailedCosts> {
-    const failed = [];
-    for (const latest of this.#latest.values()) {
-      const [key] = latest;
-      if (key !== undefined && this.#isBroken(key)) failed.push(await mirror.sweeps.failedWalks(key, latest));
-    }
-    return failedCosts(failed);
+    const broken = (await sweepableLists(mirror)).filter((key) => this.#isBroken(key));
+    const walks = broken.map((key) => mirror.sweeps.failedWalks(key, this.#latest.get(listId(key)) ?? []));
+    return failedCosts(await Promise.all(walks));
   }
 
   /** True if the gate said so: it had other answers meanwhile. */

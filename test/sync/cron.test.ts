@@ -457,6 +457,31 @@ test.each(someOf([404, 400, 403], 1))(
   },
 );
 
+test('a list whose walk failed does not rest longer because walks of inboxes failed that are gone since', async () => {
+  const cron = await filled({ sandbox: { conversations: [300, 250, 250, 250] }, budget: BUDGET });
+  const { sandbox } = cron.service;
+  const [first = '', ...gone] = cron.ids;
+  let pages = 0;
+  sandbox.script(({ path }) => {
+    if (!path.includes('/conversations?')) return undefined;
+    pages = path.includes('next_page') ? pages + 1 : 1;
+    return pages > 20 ? { status: 200, body: '{}' } : undefined;
+  });
+  await cron.sync();
+  for (const id of gone) sandbox.world.removeInbox(id);
+  await cron.every(HOUR, 6 * HOUR);
+  await cron.sync();
+  cron.clock.advance(MINUTE);
+  const { mirror, report } = await cron.sync();
+  const { error } = report.lists.find(({ key }) => key.list === 'conversations' && key.inboxId === first)!;
+  const [failed] = await mirror.database.query<{ finished_at: Date }>(
+    `SELECT finished_at FROM sweeps WHERE state = 'failed' AND inbox_id = $1 ORDER BY id DESC LIMIT 1`,
+    first,
+  );
+  const restMs = (21 * DAY) / ((BUDGET.perDay - BUDGET.reserved) / 4);
+  expect(error).toMatchObject({ resumeAt: new Date(failed!.finished_at.getTime() + Math.floor(restMs)) });
+});
+
 test('lists of which a later page fails share a quarter of the requests', async () => {
   const perDay = 1000;
   const cron = await filled({

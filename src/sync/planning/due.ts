@@ -191,7 +191,8 @@ export function nextTry(
 
 function afterRest(failed: FailedWalks, byCostMs: number, doubles: boolean): Date {
   const doubled = doubles ? Math.min(FIRST_REST_MS * 2 ** (failed.walks - 1), LONGEST_DOUBLED_MS) : 0;
-  const restMs = failed.lastCode === 'LIST_FORBIDDEN' ? FORBIDDEN_REST_MS : Math.max(byCostMs, doubled);
+  const leastMs = failed.lastCode === 'LIST_FORBIDDEN' ? FORBIDDEN_REST_MS : doubled;
+  const restMs = Math.max(leastMs, byCostMs);
   return new Date(failed.lastAt.getTime() + restMs);
 }
 

@@ -38,6 +38,16 @@ test('lists that fail for good cost a quarter of the requests together', () => {
   }
 });
 
+test('lists that are forbidden later cost a quarter of the requests together', () => {
+  const failed = Array.from({ length: 30 }, () => failedWalks({ walks: 20, lastCost: 60 })).map((walks) => ({
+    ...walks,
+    lastCode: 'LIST_FORBIDDEN' as const,
+  }));
+  const costs = failedCosts(failed);
+  const rest = after(triedAgainAt(failed[0]!, { budget: BUDGET, costs }));
+  expect((30 * 60 * 24 * HOUR) / rest).toBeCloseTo((5000 - 200) / 4, 2);
+});
+
 test('a short list beside long ones that fail for good is tried again after hours, and they share a quarter', () => {
   const failed = [3, 200, 200, 200, 200].map((lastCost) => failedWalks({ lastCost }));
   const costs = failedCosts(failed);

@@ -472,6 +472,16 @@ test.each([
   expect(await database.query('SHOW synchronous_commit')).toEqual([{ synchronous_commit: used }]);
 });
 
+test('a server that compiles queries compiles none of the mirror: that can take longer than the query', async () => {
+  const url = await freshMirrorFile();
+  await onServer(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET jit = on`);
+  const writer = await temporaryDatabase(url);
+  const reader = await openMirror(url);
+  onTestFinished(() => reader.close());
+  expect(await writer.query('SHOW jit')).toEqual([{ jit: 'off' }]);
+  expect(await reader.prisma.$queryRaw`SELECT current_setting('jit') AS jit`).toEqual([{ jit: 'off' }]);
+});
+
 test.each([
   ['sslmode=require', 1],
   ['sslmode=verify-full', 0],

@@ -64,7 +64,8 @@ const ISOLATION = 'read committed';
  * The first statement of each connection. It is not a start-up parameter, because connection poolers refuse
  * settings there. Prisma's adapter reads every instant as ISO 8601 in UTC, so the session sets both, whatever
  * the role or the database has set: in another style, 2 March would be read as 3 February. With fewer digits,
- * the server's time would be rounded.
+ * the server's time would be rounded. The planner overestimates the cost of the views: with `jit`, it would
+ * compile a query for seconds that takes milliseconds.
  * @param more further settings
  */
 export function sessionOf({ schema }: PostgresAddress, more: readonly string[]): string {
@@ -73,6 +74,7 @@ export function sessionOf({ schema }: PostgresAddress, more: readonly string[]):
     `TimeZone = 'UTC'`,
     `DateStyle = 'ISO'`,
     'extra_float_digits = 1',
+    'jit = off',
     `lock_timeout = ${LOCK_TIMEOUT_MS}`,
     `default_transaction_isolation = '${ISOLATION}'`,
     ...more,

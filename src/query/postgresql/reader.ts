@@ -40,8 +40,6 @@ const SESSION = [
   'idle_in_transaction_session_timeout = 0',
   // All rows are read. By default the planner expects that a cursor reads a tenth of them.
   'cursor_tuple_fraction = 1.0',
-  // The planner overestimates the cost of the daily views and would compile them first.
-  'jit = off',
   'bytea_output = hex',
   // In a plain string, a backslash is a character.
   'standard_conforming_strings = on',

@@ -47,6 +47,7 @@ import {
   keepViewSettings,
   type OtherSetting,
   otherViewSettings,
+  recordedLimits,
   type ViewSettings,
 } from './settings/views.ts';
 
@@ -143,6 +144,8 @@ export interface Mirror {
   writer(lease: Lease): Writer;
   /** The settings of the views of which the mirror has another value. */
   otherViewSettings(settings: ViewSettings): Promise<readonly OtherSetting[]>;
+  /** The day's limits of the process that keeps these settings: the daemon, if one runs. Null: none has. */
+  recordedLimits(): Promise<ViewSettings['budget'] | null>;
   /** Writes the settings and the days that the views read, unless they are up to date. */
   keepViewSettings(settings: ViewSettings, now: number): Promise<void>;
   /** Writes the slots of the schedules, which the view `freshness` reads, unless they are up to date. */
@@ -253,6 +256,7 @@ export function openMirror(database: Database): Mirror {
     acquireLease: (claimant) => acquireLease(database, claimant),
     writer: (lease) => openWriter(database, lease),
     otherViewSettings: (settings) => otherViewSettings(database, settings),
+    recordedLimits: () => recordedLimits(database),
     keepViewSettings: (settings, now) => keepViewSettings(database, settings, now),
     keepSlots: (schedules, now) => keepSlots(database, schedules, now),
     isProvenAddress: (address) => isProvenAddress(database, address),

@@ -1,3 +1,4 @@
+import type { Budget } from '../core/budget.ts';
 import { keyFingerprint } from '../core/secrets.ts';
 import type { Database } from '../database/database.ts';
 import { type Mirror, openMirror } from '../mirror/mirror.ts';
@@ -53,7 +54,7 @@ export async function openReader(
   const known = await mirror.account();
   const fingerprint = configured.key === null ? known.fingerprint : keyFingerprint(configured.key);
   const use = openKeyUse({
-    configured: configured.budget,
+    configured: senderBudget(configured, await mirror.recordedLimits()),
     mirror,
     clock,
     machineNow: clock.now,
@@ -63,4 +64,18 @@ export async function openReader(
   });
   await use.refresh();
   return { config: { ...configured, budget: use.budget }, mirror, others: use.others() };
+}
+
+/**
+ * The budget of the process that sends. The mirror records its limits of the day; a variable of the reader
+ * overrides the one that it sets. If the two then contradict, as a day within the recorded reserve, the
+ * reader's configuration counts alone.
+ */
+function senderBudget(
+  { budget, unsetLimits }: Pick<Config, 'budget' | 'unsetLimits'>,
+  recorded: Pick<Budget, 'perDay' | 'reserved'> | null,
+): Budget {
+  const limits = { ...budget };
+  for (const limit of unsetLimits) limits[limit] = recorded?.[limit] ?? budget[limit];
+  return limits.reserved < limits.perDay ? limits : budget;
 }

@@ -46,6 +46,14 @@ export async function otherViewSettings(
   });
 }
 
+/** The day's limits of the last process that kept these settings; null if none has. */
+export async function recordedLimits(database: Database): Promise<ViewSettings['budget'] | null> {
+  const stored = await storedSettings(database);
+  const [perDay, reserved] = [stored.get('requests_per_day'), stored.get('requests_reserved')];
+  if (perDay === undefined || reserved === undefined) return null;
+  return { perDay: Number(perDay), reserved: Number(reserved) };
+}
+
 /**
  * Writes the settings that the views read, and the days, offsets and office hours from the first sighting to
  * 400 days ahead. If all of them are up to date, it costs three queries and no write. `now` is epoch ms.

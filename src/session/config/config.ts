@@ -33,6 +33,8 @@ export interface Config extends Report {
   /** The folder of the records that mirrors with the same key share; null if no variable names one. */
   readonly stateFolder: string | null;
   readonly budget: Budget;
+  /** The limits of the day that no variable sets: a command that only reads takes those of the mirror. */
+  readonly unsetLimits: readonly (keyof typeof DAY_LIMITS)[];
   readonly schedules: Readonly<Record<ListName, string>>;
   /** The lists of users and tags whose schedules are not set: with many inboxes they are read less often. */
   readonly stretchable: readonly ListName[];
@@ -55,6 +57,9 @@ export interface Config extends Report {
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** The limits of the day, and the variables that set them. */
+const DAY_LIMITS = { perDay: 'REQUESTS_PER_DAY', reserved: 'REQUESTS_RESERVED' } as const;
 
 /** The defaults of the lists that may be stretched (`sync/planning/stretch.ts`). */
 const STRETCHABLE = { users: '20 */6 * * *', tags: '40 */6 * * *' } as const;
@@ -104,7 +109,7 @@ export function readConfig(environment: Environment, folder: string, needs: Need
     databaseUrl: readDatabaseUrl(env, folder, faults),
     // Not `env`: a name like HOST is not a slip of HOME.
     stateFolder: stateFolder({ ...environment, INBOX_STATE_DIR: env['INBOX_STATE_DIR'] }, folder),
-    budget: readBudget(read, faults),
+    ...readBudget(read, faults),
     ...readSchedules(read),
     timezone: readTimezone(read, 'SCHEDULE_TIMEZONE', 'UTC'),
     goneAfterMs: readDuration(read, 'GONE_AFTER', { fallback: 10 * MINUTE, most: 7 * DAY }),
@@ -163,7 +168,7 @@ function readSchedules(read: Read): Pick<Config, 'schedules' | 'stretchable' | '
   };
 }
 
-function readBudget(read: Read, faults: string[]): Budget {
+function readBudget(read: Read, faults: string[]): Pick<Config, 'budget' | 'unsetLimits'> {
   const most = 1_000_000_000;
   const faultsBefore = faults.length;
   const budget: Budget = {
@@ -173,8 +178,8 @@ function readBudget(read: Read, faults: string[]): Budget {
       most: 10_000,
       isWhole: false,
     }),
-    perDay: readNumber(read, 'REQUESTS_PER_DAY', { fallback: 5000, least: 1, most }),
-    reserved: readNumber(read, 'REQUESTS_RESERVED', { fallback: 250, least: 0, most }),
+    perDay: readNumber(read, DAY_LIMITS.perDay, { fallback: 5000, least: 1, most }),
+    reserved: readNumber(read, DAY_LIMITS.reserved, { fallback: 250, least: 0, most }),
     // The service's answer to a limit outside this range is unknown (spec §4.2, §4.3).
     pageSize: readNumber(read, 'PAGE_SIZE', { fallback: 100, least: 10, most: 100 }),
   };
@@ -182,5 +187,10 @@ function readBudget(read: Read, faults: string[]): Budget {
   const isFaulty = faults.slice(faultsBefore).some((fault) => fault.startsWith('REQUESTS_'));
   if (reserved >= perDay && !isFaulty)
     faults.push(`REQUESTS_RESERVED: expected less than REQUESTS_PER_DAY (${perDay}), but got ${reserved}`);
-  return budget;
+  return {
+    budget,
+    unsetLimits: (['perDay', 'reserved'] as const).filter((limit) =>
+      read(DAY_LIMITS[limit], true, 'a number', () => false),
+    ),
+  };
 }

@@ -60,6 +60,14 @@ test('plan counts what all schedules cost, also where no page is read singly', a
   }
 });
 
+test("plan takes the day's budget from the mirror if its own environment sets none", async () => {
+  const program = await testProgram({ inboxes: 1, conversations: 5 }, { REQUESTS_PER_DAY: '100000' });
+  await program.run('sync');
+  delete program.env['REQUESTS_PER_DAY'];
+  const text = (await program.run('plan')).stdout.replaceAll(/\s+/g, ' ');
+  expect(text).toContain(' requests a day of the 99,750 that scheduled work may use: ');
+});
+
 test('plan plans no single page once READ_PAGES is off, also if pages were read before', async () => {
   const program = await testProgram({ inboxes: 1, conversations: 250 });
   await program.run('sync');

@@ -105,6 +105,32 @@ describe('status', () => {
     expect(stdout).toMatch(/^spent {4}whole lists 3, single pages 6, lookups and checks 2, by command \d+$/m);
   });
 
+  test("shows a reader the day's budget of the process that sends, as far as no variable of its own sets it", async () => {
+    const program = await testProgram(
+      { inboxes: 1, conversations: 5 },
+      { REQUESTS_PER_DAY: '100000', REQUESTS_RESERVED: '1000' },
+    );
+    await program.run('sync');
+    playDaemon(program);
+    delete program.env['REQUESTS_PER_DAY'];
+    delete program.env['REQUESTS_RESERVED'];
+    spend(program, 6000, 'conversations', 'page', HOUR);
+    const { stdout } = await program.run('status');
+    expect(stdout).toMatch(/ 6,00\d of 100,000 requests used; next reading (now|in )/);
+    expect(stdout).toMatch(/^budget .* 93,99\d left \(1,000 kept for manual commands\)$/m);
+    expect(stdout).toMatch(/^requests flowing$/m);
+    const limits = async (env: Record<string, string>): Promise<object> => {
+      Object.assign(program.env, { REQUESTS_PER_DAY: '', REQUESTS_RESERVED: '', ...env });
+      return (await asJson(program)).budget;
+    };
+    expect(await limits({ REQUESTS_RESERVED: '10' })).toMatchObject({ limit: 100_000, reserved: 10 });
+    expect(await limits({ REQUESTS_PER_DAY: '20000' })).toMatchObject({ limit: 20_000, reserved: 1000 });
+    // A reserve that the reader's own day could not hold is not taken.
+    expect(await limits({ REQUESTS_PER_DAY: '600' })).toMatchObject({ limit: 600, reserved: 250 });
+    write(program, (database) => database.exec(`DELETE FROM settings WHERE name LIKE 'requests%'`));
+    expect(await limits({})).toMatchObject({ limit: 5000, reserved: 250 });
+  });
+
   test('says when lists without bookmarks are read whole again, which is long before their slot', async () => {
     const program = await testProgram({ inboxes: 1, conversations: 20, listOrder: 'mixed' });
     await program.run('sync');

@@ -4,7 +4,7 @@ import type { Database } from '../database/database.ts';
 import { type Mirror, openMirror } from '../mirror/mirror.ts';
 import { openToRead } from '../query/open.ts';
 import { systemClock } from './clock.ts';
-import { type Config, readConfig } from './config/config.ts';
+import { type Config, readConfig, withSchedules } from './config/config.ts';
 import { readEnvironment } from './config/environment.ts';
 import { keyScope, type OtherMirror } from './key/records.ts';
 import { openKeyUse } from './key/use.ts';
@@ -48,13 +48,14 @@ export async function openReader(
   /** The other mirrors with the same key. */
   others: readonly OtherMirror[];
 }> {
-  const configured = readerConfig(io);
-  const mirror = openMirror(await open(configured.databaseUrl));
+  const own = readerConfig(io);
+  const mirror = openMirror(await open(own.databaseUrl));
+  const configured = await asRecorded(own, mirror);
   const clock = systemClock();
   const known = await mirror.account();
   const fingerprint = configured.key === null ? known.fingerprint : keyFingerprint(configured.key);
   const use = openKeyUse({
-    configured: senderBudget(configured, await mirror.recordedLimits()),
+    configured: configured.budget,
     mirror,
     clock,
     machineNow: clock.now,
@@ -67,15 +68,34 @@ export async function openReader(
 }
 
 /**
- * The budget of the process that sends. The mirror records its limits of the day; a variable of the reader
- * overrides the one that it sets. If the two then contradict, as a day within the recorded reserve, the
- * reader's configuration counts alone.
+ * The configuration of the process that sends, as far as the mirror records it. A variable of the reader
+ * overrides the value that it names. Recorded schedules of users and tags: `recordedCrons`.
  */
-function senderBudget(
-  { budget, unsetLimits }: Pick<Config, 'budget' | 'unsetLimits'>,
+async function asRecorded(config: Config, mirror: Mirror): Promise<Config> {
+  const { unset } = config;
+  const schedules = new Map((await mirror.schedules.all()).map((schedule) => [schedule.list, schedule]));
+  const inboxes = unset.has('SCHEDULE_INBOXES') ? schedules.get('inboxes')?.expression : undefined;
+  const conversations = unset.has('SCHEDULE_CONVERSATIONS')
+    ? schedules.get('conversations')?.expression
+    : undefined;
+  const timezone = unset.has('SCHEDULE_TIMEZONE') ? schedules.get('inboxes')?.timezone : undefined;
+  const budget = recordedBudget(config, await mirror.recordedLimits());
+  return withSchedules(
+    { ...config, budget, timezone: timezone ?? config.timezone },
+    { inboxes, conversations },
+  );
+}
+
+/**
+ * The limits of the day that the mirror records. If one of them and a variable of the reader contradict, as a
+ * day within the recorded reserve, the reader's configuration counts alone.
+ */
+function recordedBudget(
+  { budget, unset }: Pick<Config, 'budget' | 'unset'>,
   recorded: Pick<Budget, 'perDay' | 'reserved'> | null,
 ): Budget {
-  const limits = { ...budget };
-  for (const limit of unsetLimits) limits[limit] = recorded?.[limit] ?? budget[limit];
-  return limits.reserved < limits.perDay ? limits : budget;
+  const perDay = unset.has('REQUESTS_PER_DAY') ? recorded?.perDay : undefined;
+  const reserved = unset.has('REQUESTS_RESERVED') ? recorded?.reserved : undefined;
+  const limits = { perDay: perDay ?? budget.perDay, reserved: reserved ?? budget.reserved };
+  return limits.reserved < limits.perDay ? { ...budget, ...limits } : budget;
 }

@@ -33,8 +33,8 @@ export interface Config extends Report {
   /** The folder of the records that mirrors with the same key share; null if no variable names one. */
   readonly stateFolder: string | null;
   readonly budget: Budget;
-  /** The limits of the day that no variable sets: a command that only reads takes those of the mirror. */
-  readonly unsetLimits: readonly (keyof typeof DAY_LIMITS)[];
+  /** Those of {@link RECORDED} that are not set: a command that only reads takes the mirror's values. */
+  readonly unset: ReadonlySet<(typeof RECORDED)[number]>;
   readonly schedules: Readonly<Record<ListName, string>>;
   /** The lists of users and tags whose schedules are not set: with many inboxes they are read less often. */
   readonly stretchable: readonly ListName[];
@@ -58,8 +58,14 @@ export interface Config extends Report {
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** The limits of the day, and the variables that set them. */
-const DAY_LIMITS = { perDay: 'REQUESTS_PER_DAY', reserved: 'REQUESTS_RESERVED' } as const;
+/** Variables whose values the mirror records. `stretchable` is the same for schedules of users and tags. */
+const RECORDED = [
+  'REQUESTS_PER_DAY',
+  'REQUESTS_RESERVED',
+  'SCHEDULE_INBOXES',
+  'SCHEDULE_CONVERSATIONS',
+  'SCHEDULE_TIMEZONE',
+] as const;
 
 /** The defaults of the lists that may be stretched (`sync/planning/stretch.ts`). */
 const STRETCHABLE = { users: '20 */6 * * *', tags: '40 */6 * * *' } as const;
@@ -109,7 +115,8 @@ export function readConfig(environment: Environment, folder: string, needs: Need
     databaseUrl: readDatabaseUrl(env, folder, faults),
     // Not `env`: a name like HOST is not a slip of HOME.
     stateFolder: stateFolder({ ...environment, INBOX_STATE_DIR: env['INBOX_STATE_DIR'] }, folder),
-    ...readBudget(read, faults),
+    unset: new Set(RECORDED.filter((name) => isUnset(read, name))),
+    budget: readBudget(read, faults),
     ...readSchedules(read),
     timezone: readTimezone(read, 'SCHEDULE_TIMEZONE', 'UTC'),
     goneAfterMs: readDuration(read, 'GONE_AFTER', { fallback: 10 * MINUTE, most: 7 * DAY }),
@@ -162,13 +169,37 @@ function readSchedules(read: Read): Pick<Config, 'schedules' | 'stretchable' | '
   return {
     schedules,
     stretchable: (['users', 'tags'] as const).filter((list) =>
-      read(`SCHEDULE_${list.toUpperCase()}`, true, 'a schedule', () => false),
+      isUnset(read, `SCHEDULE_${list.toUpperCase()}`),
     ),
-    readPages: readsPages ? { stretches: schedules.conversations === CONVERSATIONS_DAILY } : null,
+    readPages: readsPages ? pageReads(schedules) : null,
   };
 }
 
-function readBudget(read: Read, faults: string[]): Pick<Config, 'budget' | 'unsetLimits'> {
+/** The configuration with other schedules than the environment sets. Those that are undefined stay. */
+export function withSchedules(
+  config: Config,
+  {
+    inboxes,
+    conversations,
+  }: { readonly inboxes: string | undefined; readonly conversations: string | undefined },
+): Config {
+  const schedules = {
+    ...config.schedules,
+    inboxes: inboxes ?? config.schedules.inboxes,
+    conversations: conversations ?? config.schedules.conversations,
+  };
+  return { ...config, schedules, readPages: config.readPages === null ? null : pageReads(schedules) };
+}
+
+function pageReads({ conversations }: Config['schedules']): NonNullable<Config['readPages']> {
+  return { stretches: conversations === CONVERSATIONS_DAILY };
+}
+
+function isUnset(read: Read, name: string): boolean {
+  return read(name, true, 'a value', () => false);
+}
+
+function readBudget(read: Read, faults: string[]): Budget {
   const most = 1_000_000_000;
   const faultsBefore = faults.length;
   const budget: Budget = {
@@ -178,8 +209,8 @@ function readBudget(read: Read, faults: string[]): Pick<Config, 'budget' | 'unse
       most: 10_000,
       isWhole: false,
     }),
-    perDay: readNumber(read, DAY_LIMITS.perDay, { fallback: 5000, least: 1, most }),
-    reserved: readNumber(read, DAY_LIMITS.reserved, { fallback: 250, least: 0, most }),
+    perDay: readNumber(read, 'REQUESTS_PER_DAY', { fallback: 5000, least: 1, most }),
+    reserved: readNumber(read, 'REQUESTS_RESERVED', { fallback: 250, least: 0, most }),
     // The service's answer to a limit outside this range is unknown (spec §4.2, §4.3).
     pageSize: readNumber(read, 'PAGE_SIZE', { fallback: 100, least: 10, most: 100 }),
   };
@@ -187,10 +218,5 @@ function readBudget(read: Read, faults: string[]): Pick<Config, 'budget' | 'unse
   const isFaulty = faults.slice(faultsBefore).some((fault) => fault.startsWith('REQUESTS_'));
   if (reserved >= perDay && !isFaulty)
     faults.push(`REQUESTS_RESERVED: expected less than REQUESTS_PER_DAY (${perDay}), but got ${reserved}`);
-  return {
-    budget,
-    unsetLimits: (['perDay', 'reserved'] as const).filter((limit) =>
-      read(DAY_LIMITS[limit], true, 'a number', () => false),
-    ),
-  };
+  return budget;
 }

@@ -66,13 +66,18 @@ export async function stretchedCrons(
 /** A kind of list and the schedule that it follows. */
 type Followed = Pick<Schedule, 'list' | 'expression'>;
 
-/** The schedules that the daemon or the last `sync` follows. @param recorded the rows of `schedules` */
+/**
+ * The schedules that the daemon or the last `sync` follows: those of users and tags that no variable sets are
+ * the recorded ones.
+ * @param recorded the rows of `schedules`
+ */
 export function recordedCrons(
   recorded: readonly Followed[],
   settings: ScheduleSettings,
 ): Record<ListName, Cron> {
   const schedules = { ...settings.schedules };
-  for (const { list, expression } of stretchedIn(recorded, settings)) schedules[list] = expression;
+  for (const { list, expression } of recorded)
+    if (settings.stretchable.includes(list)) schedules[list] = expression;
   return cronsOf(schedules, settings.timezone);
 }
 

@@ -64,6 +64,7 @@ function playDaemon(program: TestProgram): void {
 }
 
 interface Shown {
+  readonly lists: readonly { promise_seconds: number }[];
   readonly budget: { sent: number };
   readonly spent: Record<string, unknown> & { by_hour: number[] };
   readonly measured_delay: Record<string, unknown> & { median_seconds_by_hour: (number | null)[] };
@@ -129,6 +130,32 @@ describe('status', () => {
     expect(await limits({ REQUESTS_PER_DAY: '600' })).toMatchObject({ limit: 600, reserved: 250 });
     write(program, (database) => database.exec(`DELETE FROM settings WHERE name LIKE 'requests%'`));
     expect(await limits({})).toMatchObject({ limit: 5000, reserved: 250 });
+  });
+
+  test('judges by the schedules of the process that sends, as far as no variable of its own sets them', async () => {
+    const own = {
+      SCHEDULE_INBOXES: '0 3 * * *',
+      SCHEDULE_USERS: '*/30 * * * *',
+      SCHEDULE_CONVERSATIONS: '30 1 * * 1',
+      SCHEDULE_TIMEZONE: 'Asia/Kolkata',
+    };
+    const program = await testProgram({ inboxes: 1, conversations: 5 }, own);
+    await program.run('sync');
+    const seen = async (): Promise<unknown> => {
+      const { lists } = await asJson(program);
+      const slots: unknown[] = [];
+      write(program, (database) => {
+        slots.push(...database.prepare('SELECT * FROM schedule_slots ORDER BY list, starts_at').all());
+      });
+      const { stdout } = await program.run('plan');
+      const table = stdout.split('\n').filter((line) => /^(inboxes|users|tags|conversations) /.test(line));
+      return { promises: lists.map(({ promise_seconds: seconds }) => seconds), slots, table };
+    };
+    const before = await seen();
+    for (const name of Object.keys(own)) delete program.env[name];
+    expect(await seen()).toEqual(before);
+    program.env['SCHEDULE_USERS'] = '0 12 * * *';
+    expect(await seen()).not.toEqual(before);
   });
 
   test('says when lists without bookmarks are read whole again, which is long before their slot', async () => {

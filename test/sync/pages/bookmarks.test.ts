@@ -3,7 +3,7 @@ import { DAY, MINUTE } from '../../../src/core/clock.ts';
 import { AGES } from '../../../src/mirror/bookmarks/kinds.ts';
 import { type TestMirror } from '../../support/mirror.ts';
 import { expectChain, pageMirror } from '../../support/page-mirror.ts';
-import { firstInbox } from '../../support/rows.ts';
+import { askedSince, count, firstInbox, single } from '../../support/rows.ts';
 import { expectEqualToService } from '../../support/truth.ts';
 
 test('a conversation whose status FINAL_STATUSES lists is of a kind that rarely changes', async () => {
@@ -101,6 +101,16 @@ test('a row that cannot be read for a while keeps its last sighting, and one rej
   expect(changes.map(({ previously_seen_at: at }) => at.getTime() <= seen)).toEqual([true]);
   expect(await database.query(`SELECT item_id FROM rejects WHERE list = 'conversations'`)).toEqual([]);
   await expectChain(mirror);
+});
+
+test('a row that cannot be read, but its id can, is no suspect of its page and costs no question', async () => {
+  const mirror = await pageMirror({}, [25]);
+  const { conversations } = firstInbox(mirror.sandbox);
+  Object.assign(conversations.get(conversations.order[3]!)!, { status: 7 });
+  const before = mirror.sandbox.arrivals.length;
+  await mirror.readAll();
+  expect(single(askedSince(mirror.sandbox, before))).toEqual([]);
+  expect(await count(mirror.database, 'conversations WHERE missing_since IS NOT NULL')).toBe(0);
 });
 
 test('a round is complete once every page was read since the slot, as of the oldest reading', async () => {

@@ -86,6 +86,33 @@ test.each(['users', 'tags'] as const)(
   },
 );
 
+test.each(['users', 'tags'] as const)(
+  'one of the %s that is gone waits for a day after its list left out another that was returned',
+  async (list) => {
+    const hidden = new Set<string>();
+    const mirror = await mirrorWith(hidden);
+    const { sandbox, clock, database } = mirror;
+    const inbox = firstInbox(sandbox);
+    const [late, next] = firstIds(inbox[list], 2, 3);
+    const remove = (id: string): void => {
+      if (list === 'users') sandbox.world.removeUser(inbox.id, id);
+      else sandbox.world.removeTag(inbox.id, id);
+    };
+    hidden.add(late!);
+    await mirror.sync();
+    remove(late!);
+    hidden.clear();
+    let deletedAfter: number | null = null;
+    for (let hours = 1; hours <= 26; hours += 1) {
+      if (hours === 3) remove(next!);
+      clock.advance(HOUR);
+      await mirror.sync();
+      if ((await count(database, `inbox_${list} WHERE deleted_at IS NOT NULL`)) > 0) deletedAfter ??= hours;
+    }
+    expect(deletedAfter).toBe(24);
+  },
+);
+
 describe.each(['users', 'tags'] as const)('one of the %s that its list leaves out for good', (list) => {
   async function mirrorThatLacksOne(): Promise<{ mirror: TestMirror; remove(nth: number): void }> {
     const hidden = new Set<string>();

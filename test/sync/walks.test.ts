@@ -183,6 +183,26 @@ describe('a token that the service refuses', () => {
     expect(await count(mirror.database, 'rejects')).toBe(0);
     await expectEqualToService(mirror);
   });
+
+  test('lets its list delete rows although one before the restart had no readable id', async () => {
+    let nameless = false;
+    const mirror = await mirrored({
+      wrapHttp: tampered((page, path) => {
+        if (nameless && path.endsWith('/conversations')) delete page.results[0]?.['id'];
+      }),
+    });
+    await mirror.sync();
+    const inbox = firstInbox(mirror.sandbox);
+    removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 1, 20));
+    nameless = true;
+    mirror.sandbox.script(({ path }) => {
+      if (!nameless || !path.includes('next_page')) return undefined;
+      nameless = false;
+      return { status: 400 };
+    });
+    expect(reportOn(await mirror.sync(), 'conversations')).toMatchObject({ withoutId: 0, deleted: 1 });
+    await expectEqualToService(mirror);
+  });
 });
 
 describe('a list that fails', () => {

@@ -598,6 +598,27 @@ describe('`previously_seen_at`', () => {
     const [change] = await changesIn(mirror.database);
     expect(change!.previously_seen_at!.getTime()).toBeGreaterThanOrEqual(from);
   });
+
+  test('of a deleted row is never the time of a sweep with a row without a readable id', async () => {
+    let nameless = false;
+    const mirror = await mirrored({
+      wrapHttp: tampered((page, path) => {
+        if (nameless && path.endsWith('/conversations')) delete page.results[0]?.['id'];
+      }),
+    });
+    await mirror.sync();
+    const removedAt = mirror.clock.now();
+    const inbox = firstInbox(mirror.sandbox);
+    removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 1, 20));
+    for (const isNameless of [true, true, false]) {
+      nameless = isNameless;
+      mirror.clock.advance(HOUR);
+      await mirror.sync();
+    }
+    const [change] = await changesIn(mirror.database);
+    expect(change).toMatchObject({ new_value: 'missing' });
+    expect(change!.previously_seen_at!.getTime()).toBeLessThanOrEqual(removedAt);
+  });
 });
 
 describe('an interrupted pass', () => {

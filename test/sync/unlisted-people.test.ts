@@ -17,6 +17,8 @@ import { expectEqualToService, wrongTombstones } from '../support/truth.ts';
 
 const NO_HIT = { status: 200, body: '{"results":[],"pagination":{"next_page":null}}' };
 
+const UNREADABLE = { status: 200, body: '{"results":[{"id":[]}],"pagination":{"next_page":null}}' };
+
 /** A mirror whose service leaves `hidden` rows out of its lists, and still finds them. */
 async function mirrorWith(
   hidden: ReadonlySet<string>,
@@ -349,6 +351,24 @@ test.each([
     expect(await count(mirror.database, `inbox_tags WHERE id = '${other}' AND deleted_at IS NOT NULL`)).toBe(
       deleted,
     );
+  },
+);
+
+test.each(['users', 'tags'] as const)(
+  'one of the %s that its list lacks is not deleted because its row in the search cannot be read',
+  async (list) => {
+    const hidden = new Set<string>();
+    const mirror = await mirrorWith(hidden);
+    const { sandbox, clock } = mirror;
+    hidden.add(firstIds(firstInbox(sandbox)[list], 1, 6)[0]!);
+    sandbox.script(({ path }) => (path.includes('/search') ? UNREADABLE : undefined));
+    for (let hour = 0; hour < 3; hour += 1) {
+      await mirror.sync();
+      clock.advance(HOUR);
+    }
+    expect(await wrongTombstones(mirror)).toEqual([]);
+    const { lists } = await mirror.writer.status(clock.now());
+    expect(lists.find((each) => each.list === list)).toMatchObject({ suspects: 1, held: 1 });
   },
 );
 

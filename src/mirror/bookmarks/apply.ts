@@ -74,6 +74,7 @@ export async function applyBookmark(
   const result = await write(async (tx): Promise<AppliedPage> => {
     const round = await openRound(tx, inboxId, now);
     const before = await readSeenRows(tx, database.dialect, inboxId, ids);
+    await dropRejects(tx, database.dialect, bookmark, page);
     const applied = await applyRows(tx, database, round, page, now);
     const expected = await readRange(tx, bookmark, reach);
     const present = new Set(ids);
@@ -150,7 +151,6 @@ async function applyRows(
   const { list, inboxId, id: sweepId } = round;
   const context = { list, inboxId, sweepId, baseline: false, observedAt, pageNo: null };
   const applied = await applyItems(tx, database.dialect, context, page.items);
-  await dropRejects(tx, database.dialect, round, page);
   await writeRejects(tx, database, round, page, observedAt);
   await tx.execute(
     `UPDATE sweeps SET pages = pages + 1, requests = requests + $2, inserted = inserted + $3,
@@ -169,21 +169,23 @@ async function applyRows(
   return applied;
 }
 
-/** Deletes what earlier readings could not read of this page: its rows by their ids, and rows without one. */
+/**
+ * Deletes what earlier readings could not read of this page: its rows by their ids, and rows without one by
+ * the time of the page's last reading.
+ */
 async function dropRejects(
   tx: Sql,
   { texts }: Dialect,
-  { list, inboxId }: Sweep,
+  { inboxId, readAt }: Bookmark,
   { items, rejects }: PageToApply,
 ): Promise<void> {
   const ids = [...items, ...rejects].flatMap(({ id }) => id ?? []);
-  const isWhole = rejects.every(({ id }) => id !== null);
   await tx.execute(
-    `DELETE FROM rejects WHERE list = $1 AND inbox_id = $2
-       AND (item_id IN (SELECT value FROM ${texts('$3', 'ids')})${isWhole ? '' : ' OR item_id IS NULL'})`,
-    list,
+    `DELETE FROM rejects WHERE list = 'conversations' AND inbox_id = $1
+       AND (item_id IN (SELECT value FROM ${texts('$2', 'ids')}) OR (item_id IS NULL AND seen_at = $3))`,
     inboxId,
     JSON.stringify(ids),
+    iso(readAt),
   );
 }
 

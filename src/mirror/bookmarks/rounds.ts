@@ -61,10 +61,13 @@ async function readRound(tx: Sql, inboxId: string): Promise<Sweep | null> {
   };
 }
 
+const REJECTS = `FROM rejects WHERE list = 'conversations' AND inbox_id = $1`;
+
 /**
  * Completes the list's round if every page has been read since `slot` and no other sweep has done that. The
  * round then counts as complete as of the oldest of these readings. It ends the suspicion of the tokens: a
- * mistake would have ended the round.
+ * mistake would have ended the round. Rejected rows from before that reading are deleted, because no page
+ * has shown them since.
  */
 export async function completeRound(tx: Sql, inboxId: string, slot: Date): Promise<boolean> {
   const done = await tx.execute(
@@ -72,9 +75,8 @@ export async function completeRound(tx: Sql, inboxId: string, slot: Date): Promi
        started_at = CASE WHEN started_at < read.oldest THEN started_at ELSE read.oldest END,
        pages = read.pages,
        items = (SELECT count(*) FROM conversations WHERE inbox_id = $1 AND deleted_at IS NULL),
-       rejected = (SELECT count(*) FROM rejects WHERE list = 'conversations' AND inbox_id = $1),
-       without_id = (SELECT count(*) FROM rejects
-         WHERE list = 'conversations' AND inbox_id = $1 AND item_id IS NULL)
+       rejected = (SELECT count(*) ${REJECTS} AND seen_at >= read.oldest),
+       without_id = (SELECT count(*) ${REJECTS} AND seen_at >= read.oldest AND item_id IS NULL)
      FROM (SELECT min(read_at) AS oldest, count(*) AS pages FROM bookmarks WHERE inbox_id = $1) AS read
      WHERE list = 'conversations' AND inbox_id = $1 AND state = 'reading' AND read.oldest >= $2
        AND NOT EXISTS (SELECT 1 FROM sweeps AS other WHERE other.list = 'conversations'
@@ -82,13 +84,17 @@ export async function completeRound(tx: Sql, inboxId: string, slot: Date): Promi
     inboxId,
     iso(slot),
   );
-  if (done > 0)
-    await tx.execute(
-      `UPDATE bookmark_lists SET refused = 0, mistaken = 0
-       WHERE inbox_id = $1 AND refused + mistaken > 0`,
-      inboxId,
-    );
-  return done > 0;
+  if (done === 0) return false;
+  await tx.execute(
+    `DELETE ${REJECTS} AND seen_at < (SELECT min(read_at) FROM bookmarks WHERE inbox_id = $1)`,
+    inboxId,
+  );
+  await tx.execute(
+    `UPDATE bookmark_lists SET refused = 0, mistaken = 0
+     WHERE inbox_id = $1 AND refused + mistaken > 0`,
+    inboxId,
+  );
+  return true;
 }
 
 /** Ends the list's round: a walk has read the whole list. */

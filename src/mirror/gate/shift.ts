@@ -55,6 +55,8 @@ const PAST: readonly Instants[] = [
     columns: ['read_at'],
     where: 'TRUE',
   },
+  // The rejected rows of a page are as old as its last reading.
+  { table: 'rejects', columns: ['seen_at'], where: 'TRUE' },
   {
     table: 'undecided',
     key: { inbox_id: 'text', conversation_id: 'text' },

@@ -1,9 +1,9 @@
-import { expect, test } from 'vitest';
-import { DAY, MINUTE } from '../../../src/core/clock.ts';
+import { describe, expect, test } from 'vitest';
+import { DAY, HOUR, MINUTE } from '../../../src/core/clock.ts';
 import { AGES } from '../../../src/mirror/bookmarks/kinds.ts';
 import { type TestMirror } from '../../support/mirror.ts';
-import { expectChain, pageMirror } from '../../support/page-mirror.ts';
-import { askedSince, count, firstInbox, single } from '../../support/rows.ts';
+import { expectChain, type PageMirror, pageMirror } from '../../support/page-mirror.ts';
+import { askedSince, count, firstInbox, removeConversations, single, tampered } from '../../support/rows.ts';
 import { expectEqualToService } from '../../support/truth.ts';
 
 test('a conversation whose status FINAL_STATUSES lists is of a kind that rarely changes', async () => {
@@ -111,6 +111,71 @@ test('a row that cannot be read, but its id can, is no suspect of its page and c
   await mirror.readAll();
   expect(single(askedSince(mirror.sandbox, before))).toEqual([]);
   expect(await count(mirror.database, 'conversations WHERE missing_since IS NOT NULL')).toBe(0);
+});
+
+describe('a round counts', () => {
+  /** A mirror whose service lists the conversations at `positions` without ids until `nameless` is empty. */
+  async function mirrorOf(...positions: number[]): Promise<PageMirror & { nameless: Set<string> }> {
+    const nameless = new Set<string>();
+    const wrapHttp = tampered((page, path) => {
+      if (!path.endsWith('/conversations')) return;
+      for (const row of page.results) if (nameless.has(String(row['id']))) delete row['id'];
+    });
+    const mirror = await pageMirror({}, [25], wrapHttp);
+    const { order } = firstInbox(mirror.sandbox).conversations;
+    for (const position of positions) nameless.add(order[position]!);
+    mirror.clock.advance(DAY);
+    return { ...mirror, nameless };
+  }
+
+  /** Completes a round. @returns the rows that the status says cannot be read */
+  async function endRound({ writer, clock, sandbox }: PageMirror, slot: number) {
+    expect(await writer.bookmarks.completeRound(firstInbox(sandbox).id, new Date(slot))).toBe(true);
+    const { lists } = await writer.status(clock.now());
+    const { rejected, withoutId } = lists.find(({ list }) => list === 'conversations')!;
+    return { rejected, withoutId };
+  }
+
+  test('the rows without a readable id of every page, until their pages show their ids', async () => {
+    const mirror = await mirrorOf(3, 14);
+    const slot = mirror.clock.now();
+    for (let reading = 0; reading < 2; reading += 1) await mirror.readAll();
+    expect(await endRound(mirror, slot)).toEqual({ rejected: 2, withoutId: 2 });
+    mirror.clock.advance(DAY);
+    const next = mirror.clock.now();
+    await mirror.readAll();
+    mirror.nameless.clear();
+    await mirror.readAll();
+    expect(await endRound(mirror, next)).toEqual({ rejected: 0, withoutId: 0 });
+    expect(await count(mirror.database, 'rejects')).toBe(0);
+  });
+
+  test('a row that cannot be read until it is gone', async () => {
+    const mirror = await mirrorOf();
+    const { id: inboxId, conversations } = firstInbox(mirror.sandbox);
+    const id = conversations.order[3]!;
+    Object.assign(conversations.get(id)!, { status: 7 });
+    const slot = mirror.clock.now();
+    await mirror.readAll();
+    expect(await endRound(mirror, slot)).toEqual({ rejected: 1, withoutId: 0 });
+    removeConversations(mirror, inboxId, [id]);
+    mirror.clock.advance(DAY);
+    const next = mirror.clock.now();
+    await mirror.readAll();
+    expect(await endRound(mirror, next)).toEqual({ rejected: 0, withoutId: 0 });
+    expect(await count(mirror.database, 'rejects')).toBe(0);
+  });
+
+  test('a row without a readable id once, although the clock is set back', async () => {
+    const mirror = await mirrorOf(3);
+    const { clock, writer } = mirror;
+    await mirror.readAll();
+    clock.setWall(-2 * HOUR);
+    await writer.ledger.followClock(await clock.ledgerTime());
+    const slot = clock.now();
+    await mirror.readAll();
+    expect(await endRound(mirror, slot)).toEqual({ rejected: 1, withoutId: 1 });
+  });
 });
 
 test('a round is complete once every page was read since the slot, as of the oldest reading', async () => {

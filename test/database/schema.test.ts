@@ -28,7 +28,7 @@ changes            id, observed_at, previously_seen_at, list, inbox_id, item_id,
                    new_value, sweep_id, item_values
 sweeps             id, list, inbox_id, reason, state, next_page, pages, items, requests, inserted,
                    changed, deleted, rejected, started_at, heartbeat_at, finished_at, error, error_code,
-                   without_id, held, accepted, retry_at
+                   without_id, held, accepted, retry_at, restarts
 sweep_pages        sweep_id, page_no, token, item_ids, fetched_at
 requests           id, sent_at, method, path, list, inbox_id, reason, status, duration_ms,
                    items, changed, error, service_at

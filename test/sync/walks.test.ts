@@ -141,7 +141,23 @@ describe('a token that the service refuses', () => {
     ).toBe(0);
   });
 
-  test('fails its list after a few restarts, although each run is stopped in its second walk', async () => {
+  test('twice, the second time at an early page, restarts its list, which completes', async () => {
+    const mirror = await mirrored({ sandbox: { conversations: [95] } });
+    const refusedAt = [9, 2];
+    let page = 0;
+    mirror.sandbox.script(({ path }) => {
+      if (!path.includes('/conversations?')) return undefined;
+      page = path.includes('next_page') ? page + 1 : 1;
+      if (page !== refusedAt[0]) return undefined;
+      refusedAt.shift();
+      return { status: 410 };
+    });
+    const report = await mirror.sync();
+    expect(refusedAt).toEqual([]);
+    expect(reportOn(report, 'conversations')).toMatchObject({ outcome: 'complete', items: 95 });
+  });
+
+  test('fails its list after two restarts, although each run is stopped in its second walk', async () => {
     const mirror = await mirrored({ sandbox: { conversations: [95] } });
     let walks = 0;
     let pages = 0;

@@ -49,7 +49,7 @@ async function readRound(tx: Sql, inboxId: string): Promise<Sweep | null> {
     reason: 'schedule',
     nextPage: null,
     pages: 0,
-    requests: 0,
+    restarts: 0,
     items: row.items,
     rejected: 0,
     withoutId: row.without_id,

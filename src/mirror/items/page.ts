@@ -87,7 +87,6 @@ function sweepAfter(sweep: Sweep, page: PageToApply, pageNo: number): Sweep {
     ...sweep,
     nextPage: page.next,
     pages: pageNo,
-    requests: sweep.requests + page.attempts,
     items: sweep.items + page.items.length,
     rejected: sweep.rejected + page.rejects.length,
     withoutId: sweep.withoutId + withoutId(page),

@@ -19,8 +19,8 @@ export interface Sweep extends ListKey {
   readonly nextPage: string | null;
   /** Pages applied. */
   readonly pages: number;
-  /** Requests that its pages have cost, those from before a restart included. */
-  readonly requests: number;
+  /** How often the walk began again at its first page, in all runs. */
+  readonly restarts: number;
   readonly items: number;
   readonly rejected: number;
   /** Rejected rows without a readable id. */
@@ -41,7 +41,7 @@ interface SweepRow {
   reason: Reason;
   next_page: string | null;
   pages: number;
-  requests: number;
+  restarts: number;
   items: number;
   rejected: number;
   without_id: number;
@@ -111,7 +111,8 @@ export class Sweeps extends SweepReader {
     return await this.#fenced.write(async (tx) => {
       await refuseEnded(tx, sweep);
       await tx.execute(
-        `UPDATE sweeps SET next_page = NULL, pages = 0, items = 0, rejected = 0, without_id = 0
+        `UPDATE sweeps SET next_page = NULL, pages = 0, items = 0, rejected = 0, without_id = 0,
+           restarts = restarts + 1
          WHERE id = $1`,
         sweep.id,
       );
@@ -214,7 +215,7 @@ async function dropFailed(tx: Sql, { oneOfFew }: Dialect, { list, inboxId }: Lis
 
 async function readOpenSweep(sql: Sql, key: ListKey): Promise<Sweep> {
   const [row] = await sql.query<SweepRow>(
-    `SELECT id, list, inbox_id, reason, next_page, pages, requests, items, rejected, without_id,
+    `SELECT id, list, inbox_id, reason, next_page, pages, restarts, items, rejected, without_id,
        started_at,
        NOT EXISTS (SELECT 1 FROM sweeps AS earlier
          WHERE earlier.list = $1 AND earlier.inbox_id IS NOT DISTINCT FROM $2
@@ -237,7 +238,7 @@ async function readOpenSweep(sql: Sql, key: ListKey): Promise<Sweep> {
     reason: row.reason,
     nextPage: row.next_page,
     pages: row.pages,
-    requests: row.requests,
+    restarts: row.restarts,
     items: row.items,
     rejected: row.rejected,
     withoutId: row.without_id,

@@ -7,7 +7,7 @@ import type { SweepDeps, SweepOptions, Tally } from '../deps.ts';
 import { EndGuard } from './endless.ts';
 import { reportUnknown } from './unknown.ts';
 
-/** A run restarts a walk at its first page at most twice after a refused token. */
+/** A walk restarts at its first page at most twice after a refused token, whatever run or turn reads it. */
 const MOST_RESTARTS = 2;
 
 /**
@@ -28,7 +28,7 @@ export async function walk(
   let guard = new EndGuard(known?.pages ?? null);
   let ahead = await readAhead(deps, sweep, options);
   const lacking: Record<string, number> = {};
-  for (let restarts = 0; !sweep.walked;) {
+  while (!sweep.walked) {
     let page: Page;
     try {
       const early = ahead.get(sweep.nextPage);
@@ -36,9 +36,7 @@ export async function walk(
       const send = (): Promise<Page> => client.listPage(sweep, sweep.nextPage, call);
       page = early ?? (await account.proven(client, call, send));
     } catch (error) {
-      if (!isMirrorError(error, 'TOKEN_REFUSED') || restarts === MOST_RESTARTS) throw error;
-      if (isWornOut(sweep, known?.pages ?? 0)) throw error;
-      restarts += 1;
+      if (!isMirrorError(error, 'TOKEN_REFUSED') || sweep.restarts >= MOST_RESTARTS) throw error;
       sweep = await mirror.sweeps.restart(sweep);
       guard = new EndGuard(known?.pages ?? null);
       ahead = await readAhead(deps, sweep, options);
@@ -66,15 +64,6 @@ export async function walk(
   }
   for (const [field, rows] of Object.entries(lacking)) onEvent({ kind: 'lacking', key: sweep, field, rows });
   return sweep;
-}
-
-/**
- * True if a walk has cost as much as {@link MOST_RESTARTS} restarts of a whole list: each of many runs may
- * have ended after a restart.
- * @param known pages of the last complete sweep
- */
-function isWornOut({ requests, pages }: Sweep, known: number): boolean {
-  return requests >= (MOST_RESTARTS + 1) * Math.max(1, pages, known);
 }
 
 /** The pages of `inboxes` that show whose they are, before any is applied; no page of another list. */

@@ -1,0 +1,2 @@
+-- AlterTable
+ALTER TABLE "sweeps" ADD COLUMN     "restarts" INTEGER NOT NULL DEFAULT 0;

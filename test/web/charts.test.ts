@@ -47,3 +47,37 @@ test.each([
     'No days.',
   );
 });
+
+test('areas break at days without figures, which keep their places, and a lone day has a width', () => {
+  const week = days.slice(0, 7);
+  const known = new Set(['2026-03-01', '2026-03-02', '2026-03-05', '2026-03-07']);
+  const drawn = String(
+    areasChart({
+      title: 'Backlog',
+      rows: week,
+      ...OF_DAYS,
+      series,
+      hasFigures: ({ day }) => known.has(day),
+      empty: '',
+    }),
+  );
+  const [, path = ''] = /class="area series-open" d="([^"]*)"/.exec(drawn) ?? [];
+  const widths = path
+    .split('Z')
+    .slice(0, -1)
+    .map((part) => {
+      const xs = Array.from(part.matchAll(/(-?[\d.]+),-?[\d.]+/g), ([, x]) => Number(x));
+      return [Math.min(...xs), Math.max(...xs)].map(Math.round);
+    });
+  expect(widths).toEqual([
+    [52, 135],
+    [365, 406],
+    [531, 552],
+  ]);
+  expect([...drawn.matchAll(/<title>(\d+ Mar)/g)].map(([, day]) => day)).toEqual(
+    ['1', '2', '5', '7'].map((day) => `${day} Mar`),
+  );
+  expect(drawn.match(/ Mar<\/text/g), 'the axis names all days').toHaveLength(7);
+  expect(drawn, 'the table has the days with figures').not.toMatch(/<td >3 Mar/);
+  expect(drawn, 'no coordinate is lost').not.toMatch(/NaN|Infinity|undefined/);
+});

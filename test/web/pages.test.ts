@@ -1,8 +1,9 @@
 import { expect, test, vi } from 'vitest';
+import { DAY } from '../../src/core/clock.ts';
 import { openMirror } from '../../src/mirror/mirror.ts';
 import { type Answered, type Served, served } from '../daemon/http/served.ts';
 import { cronsOfAll } from '../support/crons.ts';
-import { firstInbox } from '../support/rows.ts';
+import { firstInbox, nthInbox } from '../support/rows.ts';
 import { rule } from '../support/rule.ts';
 import { ask as askView } from '../views/support.ts';
 
@@ -242,6 +243,35 @@ test('the last day of the backlog chart is the backlog of now, also minutes afte
     const today = /Day<.*?Open<.*?Pending<.*?<tbody>.*?<td class="n">(\d+)/.exec(await counted(ask, path));
     expect(today?.[1], path).toBe('3');
   }
+});
+
+test('the backlog of an inbox that was gone breaks there, and every day keeps its place', async () => {
+  const { ask, sync, clock, mirror } = await served({ sandbox: { conversations: [3, 3] } });
+  const { id } = nthInbox(mirror.sandbox, 1);
+  const syncDaily = async (many: number): Promise<void> => {
+    for (let day = 0; day < many; day++) {
+      clock.advance(DAY);
+      await sync({ acceptDeletes: true });
+    }
+  };
+  await sync();
+  await syncDaily(2);
+  mirror.sandbox.world.removeInbox(id);
+  await syncDaily(11);
+  mirror.sandbox.world.restoreInbox(id);
+  await syncDaily(2);
+  const days = `SELECT DISTINCT day FROM backlog_daily WHERE inbox_id = '${id}'`;
+  expect(await askView(mirror, days)).toHaveLength(6);
+  const page = await counted(ask, `/inboxes/${id}`);
+  const [chart = ''] = /aria-label="Backlog over 90 days.*?<\/svg>/.exec(page) ?? [];
+  const columns = [...chart.matchAll(/<rect x="(-?[\d.]+)"[^>]*> ?<title>(\d+) Mar/g)];
+  const [[, first] = [], [, second] = []] = columns;
+  const place = (x = ''): number =>
+    Math.round((Number(x) - Number(first)) / (Number(second) - Number(first)));
+  const places = columns.map(([, x, day]) => `${day}: ${place(x)}`);
+  expect(places.join()).toBe('2: 0,3: 1,4: 2,5: 3,16: 14,17: 15');
+  const [, area = ''] = /class="area series-open" d="([^"]*)"/.exec(chart) ?? [];
+  expect(area.match(/M/g), 'two areas').toHaveLength(2);
 });
 
 test('the chart of new and closed ones agrees with the backlog: none counts that came closed', async () => {

@@ -1,10 +1,11 @@
+import { DAY } from '../../core/clock.ts';
 import type { BacklogDay, FlowDay } from '../../query/figures/backlog.ts';
 import type { Counted } from '../frame/desk.ts';
 import type { FirstCopy } from '../../query/reads/ages.ts';
 import { noteOf } from '../frame/copy.ts';
 import { html, type Html } from '../frame/html.ts';
 import { section } from '../frame/layout.ts';
-import { ago, dayBefore, dayWords, type Moment } from '../frame/words.ts';
+import { ago, dayBefore, daysFrom, dayWords, type Moment } from '../frame/words.ts';
 import { areasChart } from './areas.ts';
 import { barsChart } from './bars.ts';
 
@@ -14,15 +15,28 @@ const BAR_DAYS = 45;
 
 const OF_DAYS = { unit: 'Day', label: ({ day }: { readonly day: string }) => dayWords(day) };
 
+type Backlog = Omit<BacklogDay, 'day'>;
+
 /** The days without today, and today as it is now: the figures beside the chart say the same. */
-function upToNow(
-  days: readonly BacklogDay[],
-  now: Omit<BacklogDay, 'day'> | null,
-  moment: Moment,
-): readonly BacklogDay[] {
+function upToNow(days: readonly BacklogDay[], now: Backlog | null, moment: Moment): readonly BacklogDay[] {
   const today = dayBefore(moment, 0);
   if (now === null || days.length === 0) return days;
   return [...days.filter(({ day }) => day < today), { day: today, open: now.open, pending: now.pending }];
+}
+
+interface PlacedDay {
+  readonly day: string;
+  /** Null: the inbox was gone. */
+  readonly backlog: Backlog | null;
+}
+
+/** All days from the first to the last one. */
+function placed(days: readonly BacklogDay[]): PlacedDay[] {
+  const byDay = new Map(days.map((backlog) => [backlog.day, backlog]));
+  const [first, last] = [days[0], days.at(-1)];
+  if (first === undefined || last === undefined) return [];
+  const many = (Date.parse(last.day) - Date.parse(first.day)) / DAY + 1;
+  return daysFrom(first.day, many).map((day) => ({ day, backlog: byDay.get(day) ?? null }));
 }
 
 /**
@@ -31,7 +45,7 @@ function upToNow(
  */
 export function historySections(
   history: Counted<{ readonly backlog: readonly BacklogDay[]; readonly flow: readonly FlowDay[] }> | null,
-  now: Omit<BacklogDay, 'day'> | null,
+  now: Backlog | null,
   moment: Moment,
   copy: FirstCopy | null,
 ): Html {
@@ -46,13 +60,14 @@ export function historySections(
   const note = noteOf(copy, counted);
   const unseen = 'A conversation that was closed when first seen counts in neither.';
   const empty = 'No day is complete yet: the first figure appears after the first whole copy.';
-  const backlog = areasChart<BacklogDay>({
+  const chart = areasChart<PlacedDay>({
     title: `Backlog over ${DAYS} days`,
-    rows: upToNow(result.backlog, now, moment),
+    rows: placed(upToNow(result.backlog, now, moment)),
+    hasFigures: ({ backlog }) => backlog !== null,
     ...OF_DAYS,
     series: [
-      { name: 'Open', colour: 'open', value: ({ open }) => open },
-      { name: 'Pending', colour: 'pending', value: ({ pending }) => pending },
+      { name: 'Open', colour: 'open', value: ({ backlog }) => backlog?.open ?? 0 },
+      { name: 'Pending', colour: 'pending', value: ({ backlog }) => backlog?.pending ?? 0 },
     ],
     empty,
   });
@@ -70,6 +85,6 @@ export function historySections(
     ],
     empty,
   });
-  return html`${section(`Backlog, ${DAYS} days`, backlog, { note })}
+  return html`${section(`Backlog, ${DAYS} days`, chart, { note })}
   ${section('New and closed a day', flow, { note: noteOf(copy, html`${counted} ${unseen}`) })}`;
 }

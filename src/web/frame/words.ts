@@ -1,3 +1,4 @@
+import { DAY } from '../../core/clock.ts';
 import { duration, fromNow } from '../../core/humanize.ts';
 import { html, type Html } from './html.ts';
 
@@ -68,7 +69,13 @@ export function dayBefore({ now, timezone }: Moment, days: number): string {
   const today = formatter(timezone, { day: '2-digit', month: '2-digit', year: 'numeric' }, 'en-CA').format(
     now,
   );
-  return new Date(Date.parse(`${today}T00:00:00Z`) - days * 86_400_000).toISOString().slice(0, 10);
+  return new Date(Date.parse(`${today}T00:00:00Z`) - days * DAY).toISOString().slice(0, 10);
+}
+
+/** `many` days from `first` on, such as `2026-03-02`. */
+export function daysFrom(first: string, many: number): string[] {
+  const start = Date.parse(first);
+  return Array.from({ length: many }, (_, nth) => new Date(start + nth * DAY).toISOString().slice(0, 10));
 }
 
 /** A day such as `2026-03-02` in words: `2 Mar`. */

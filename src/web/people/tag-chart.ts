@@ -3,7 +3,7 @@ import { linesChart } from '../charts/lines.ts';
 import type { FirstCopy } from '../../query/reads/ages.ts';
 import { emptyOf } from '../frame/copy.ts';
 import type { Html } from '../frame/html.ts';
-import { dayWords } from '../frame/words.ts';
+import { daysFrom, dayWords } from '../frame/words.ts';
 
 /** Days in the chart of tags. */
 export const DAYS = 60;
@@ -24,8 +24,7 @@ export function tagChart(found: readonly TagDay[], since: string, copy: FirstCop
   for (const { tag, added } of found) totals.set(tag, (totals.get(tag) ?? 0) + added);
   const tags = [...totals].sort(([, a], [, b]) => b - a).map(([tag]) => tag);
   const byDay = Map.groupBy(found, ({ day }) => day);
-  const days = Array.from({ length: DAYS }, (_, index): Day => {
-    const day = new Date(Date.parse(since) + index * 86_400_000).toISOString().slice(0, 10);
+  const days = daysFrom(since, DAYS).map((day): Day => {
     return { day, added: new Map(byDay.get(day)?.map(({ tag, added }) => [tag, added])) };
   });
   return linesChart<Day>({

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
-import { parseEnv } from 'node:util';
+import { isDeepStrictEqual, parseEnv } from 'node:util';
 import { messageOf, MirrorError } from '../../../core/errors.ts';
 import { readEnvText } from '../../../session/config/environment.ts';
 
@@ -11,7 +11,8 @@ const MODE = 0o600;
  * Writes variables to an `.env` file, with mode 0600. A line that sets one of them is replaced, one that
  * names a file for it (NAME_FILE) becomes a comment, and every other line stays. The file is replaced whole,
  * so that a failure leaves the old one.
- * @throws MirrorError `USAGE` for a value that no `.env` file can hold, `OUTPUT` if it cannot be written
+ * @throws MirrorError `USAGE` for a value that no `.env` file can hold, `CONFIG` if another value would
+ *   change, `OUTPUT` if the file cannot be written
  */
 export function writeSettings(path: string, settings: Readonly<Record<string, string>>): void {
   try {
@@ -39,7 +40,25 @@ function withSettings(path: string, settings: Readonly<Record<string, string>>):
       sets(line, `${name}_FILE`) ? `# ${line}` : line,
     );
   }
-  return `${lines.join('\n')}\n`;
+  const after = `${lines.join('\n')}\n`;
+  if (!isDeepStrictEqual({ ...parseEnv(after) }, wanted(before, settings)))
+    throw new MirrorError(
+      'CONFIG',
+      `Cannot change ${path}: another of its values would change, perhaps because a quoted value runs over ` +
+        `several lines or has no end. Nothing was written. ` +
+        `Set ${Object.keys(settings).join(' and ')} in it by hand.`,
+    );
+  return after;
+}
+
+/** The file's values with the new ones. A line of a longer value can look like a setting. */
+function wanted(
+  before: string,
+  settings: Readonly<Record<string, string>>,
+): Readonly<Record<string, string | undefined>> {
+  const replaced = new Set(Object.keys(settings).map((name) => `${name}_FILE`));
+  const kept = Object.entries(parseEnv(before)).filter(([name]) => !replaced.has(name));
+  return { ...Object.fromEntries(kept), ...settings };
 }
 
 function sets(line: string, name: string): boolean {

@@ -125,6 +125,35 @@ test('init advises neither to run itself nor to set variables', async () => {
   expect(shown).not.toMatch(/`inbox-mirror|\.env\.example|Set (?:the|another)/);
 });
 
+const LONGER = 'FOO="a\nINBOX_API_KEY=inner\nb"\nINBOX_API_KEY=old\n';
+
+test.each([
+  ['a line of a longer text begins like the key', LONGER, 'key'],
+  ['the old key has two lines', 'INBOX_API_KEY="old\nBAR=b"\nFOO=a\n', 'key'],
+  ['the key ends a quotation without an end', `FOO='a\n`, `key's`],
+])('no value of .env but the key changes, or nothing is written: %s', (_why, text, key) => {
+  const path = join(temporaryFolder(), '.env');
+  writeFileSync(path, text);
+  expect(() => writeSettings(path, { INBOX_API_KEY: key })).toThrow(
+    expect.objectContaining({
+      code: 'CONFIG',
+      message: expect.stringMatching(
+        /^Cannot change .*\. Nothing was written\. Set INBOX_API_KEY in it by hand/,
+      ),
+    }),
+  );
+  expect(readFileSync(path, 'utf8')).toBe(text);
+});
+
+test('init says that it cannot change an .env whose longer texts look like the key', async () => {
+  const { program, url, path } = await fresh();
+  writeFileSync(path, LONGER);
+  const { exitCode, shown } = await answering(program, ['init'], ['y', url, SECRET]);
+  expect([exitCode, shown]).toEqual([2, expect.stringContaining('Nothing was written.')]);
+  expect(shown).not.toContain(SECRET);
+  expect(readFileSync(path, 'utf8')).toBe(LONGER);
+});
+
 test('init writes nothing if the person does not want to try again', async () => {
   const { program, url, path } = await fresh();
   program.sandbox.script(() => ({ status: 429 }));

@@ -15,20 +15,25 @@ export const JSON_TYPE = 'application/json; charset=utf-8';
 /** The headers of a request must arrive within this many ms. */
 export const HEADERS_MS = 5 * SECOND;
 
-/** Answers requests that no hook and no route sees, in the form of all errors: `{"error": text}`. */
-export const MALFORMED = {
-  frameworkErrors(_error: Error, _request: FastifyRequest, reply: FastifyReply): void {
-    void reply
-      .code(400)
-      .headers(EVERY_ANSWER)
-      .type(JSON_TYPE)
-      .send({ error: 'The path contains an invalid %-escape; write a literal % as %25.' });
-  },
-  clientErrorHandler(error: Error, socket: Socket): void {
-    if (codeOf(error) !== 'ECONNRESET' && socket.writable) socket.write(answerTo(error));
-    socket.destroy();
-  },
-};
+/** Options of Fastify that answer requests which no hook and no route sees, in the form of all errors. */
+export function answerMalformed(version: string) {
+  return {
+    frameworkErrors(_error: Error, request: FastifyRequest, reply: FastifyReply): void {
+      const error = 'The path contains an invalid %-escape; write a literal % as %25.';
+      const payload = JSON.stringify({ error });
+      void reply.code(400).headers(EVERY_ANSWER).type(JSON_TYPE);
+      pageOrJson(request, reply, payload, version).then(
+        (body) => void reply.send(body),
+        // A file of the page cannot be read.
+        () => void reply.type(JSON_TYPE).send(payload),
+      );
+    },
+    clientErrorHandler(error: Error, socket: Socket): void {
+      if (codeOf(error) !== 'ECONNRESET' && socket.writable) socket.write(answerTo(error));
+      socket.destroy();
+    },
+  };
+}
 
 /** Answers a request with an unknown `Expect` header, to which Node would give a 417 without a body. */
 export function refuseExpectations(server: Server): void {
@@ -73,11 +78,21 @@ export function escapeControls(server: FastifyInstance): void {
 export function showFaults(server: FastifyInstance, version: string): void {
   server.addHook('onSend', async (request, reply, payload) => {
     const isJson = String(reply.getHeader('content-type')).startsWith('application/json');
-    if (reply.statusCode < 400 || !isJson || typeof payload !== 'string' || !wantsPage(request))
-      return payload;
-    const { error } = JSON.parse(payload) as { error?: string };
-    if (error === undefined) return payload;
-    const { faultForPeople } = await import('../../web/frame/answer.ts');
-    return await faultForPeople(reply, error, version);
+    if (reply.statusCode < 400 || !isJson || typeof payload !== 'string') return payload;
+    return await pageOrJson(request, reply, payload, version);
   });
+}
+
+/** The page of an error for a browser; for a program `payload`, its JSON. */
+async function pageOrJson(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  payload: string,
+  version: string,
+): Promise<string> {
+  if (!wantsPage(request)) return payload;
+  const { error } = JSON.parse(payload) as { error?: string };
+  if (error === undefined) return payload;
+  const { faultForPeople } = await import('../../web/frame/answer.ts');
+  return await faultForPeople(reply, error, version);
 }

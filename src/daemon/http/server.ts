@@ -10,11 +10,11 @@ import type { OrderDesk } from '../../web/engine/place.ts';
 import { CANCEL_PATH, ORDERS_PATH } from '../../web/frame/links.ts';
 import { createSessions } from '../../web/login/session.ts';
 import {
+  answerMalformed,
   escapeControls,
   EVERY_ANSWER,
   HEADERS_MS,
   JSON_TYPE,
-  MALFORMED,
   refuseExpectations,
   showFaults,
 } from './answers.ts';
@@ -118,7 +118,7 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
     routerOptions,
     schemaController: NO_SCHEMAS,
     ...CONNECTIONS,
-    ...MALFORMED,
+    ...answerMalformed(options.version),
   });
   limitConnections(server.server);
   closeAnswers(server.server);

@@ -75,3 +75,16 @@ test('a page of an id of 5,000 characters is looked for, and not found', async (
     expect.stringContaining('The mirror has nothing under this address.'),
   ]);
 });
+
+test('a browser gets a page for a path with an invalid escape', async () => {
+  const { ask } = await served();
+  const { status, headers, body } = await ask('/%', { headers: { accept: 'text/html' } });
+  expect([status, headers['content-type']]).toEqual([400, 'text/html; charset=utf-8']);
+  expect(body).toContain('<h1>This request is wrong</h1>');
+  expect(body).toContain(ESCAPE);
+  expect(headers).toMatchObject({
+    'cache-control': 'no-store',
+    'content-security-policy': expect.stringMatching(/^default-src 'none';/),
+    'x-content-type-options': 'nosniff',
+  });
+});

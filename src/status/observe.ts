@@ -51,9 +51,10 @@ export async function readDetails(
   config: Pick<Config, 'readPages' | 'reportTimezone' | 'schedules' | 'timezone'>,
   status: JudgedStatus,
 ): Promise<WholeStatus> {
-  const { now, budget, daemonRuns, gateWord, outage, otherAccount } = status;
+  const { now, budget, sent, daemonRuns, gateWord, outage, otherAccount } = status;
   const { readPages, reportTimezone: timezone } = config;
-  const spent = spentRequests(await mirror.budget.byKind(now), await mirror.budget.windowByHour(now));
+  // Only those that `sent` counts: the daemon may have sent more since.
+  const spent = spentRequests(await mirror.budget.byKind(now, sent));
   if (readPages === null) return { ...status, spent, outlook: null, nextReading: null, nextWalk: null };
   const { stretches } = readPages;
   const cron = cronsOf(config.schedules, config.timezone).conversations;

@@ -1,4 +1,4 @@
-import type { SpentKind, WindowByHour } from '../mirror/gate/budget-use.ts';
+import type { SpentKind } from '../mirror/gate/budget-use.ts';
 
 /** The requests of the last 24 hours, by what they were for. */
 export interface SpentParts {
@@ -19,10 +19,10 @@ export interface SpentRequests extends SpentParts {
 }
 
 /** Sums up what the requests of the day's budget were for. */
-export function spentRequests(spent: readonly SpentKind[], { sent, leaving }: WindowByHour): SpentRequests {
-  // The window is half a minute longer than the 24 hours in which its requests leave it.
-  const youngest = sent - leaving.reduce((sum, requests) => sum + requests, 0);
-  return { ...spentParts(spent), byHour: [...leaving.slice(0, -1), (leaving.at(-1) ?? 0) + youngest] };
+export function spentRequests(spent: readonly SpentKind[]): SpentRequests {
+  const byHour = Array.from({ length: 24 }, () => 0);
+  for (const { hour, requests } of spent) byHour[hour] = (byHour[hour] ?? 0) + requests;
+  return { ...spentParts(spent), byHour };
 }
 
 export function spentParts(spent: readonly SpentKind[]): SpentParts {

@@ -16,6 +16,8 @@ export interface WindowByHour {
 export interface SpentKind {
   readonly reason: Reason;
   readonly list: ListName | null;
+  /** In which of the next 24 hours they leave the window, from 0. The last one has later ones too. */
+  readonly hour: number;
   readonly requests: number;
 }
 
@@ -32,6 +34,11 @@ const WINDOW_BY_HOUR = `SELECT (SELECT count(*) FROM requests WHERE sent_at > $2
   (hour) => `(SELECT count(*) FROM requests
     WHERE sent_at > $${hour + 1} AND sent_at <= $${hour + 2}) AS hour_${hour}`,
 ).join(', ')}`;
+
+/** The hour in which a request leaves the window. The parameters are those of `WINDOW_BY_HOUR`. */
+const LEAVES_IN_HOUR = HOURS.map((hour) =>
+  hour === HOURS.length - 1 ? `ELSE ${hour}` : `WHEN sent_at <= $${hour + 2} THEN ${hour}`,
+).join(' ');
 
 /** Counts requests against the day's budget. */
 export class BudgetReader {
@@ -85,12 +92,19 @@ export class BudgetReader {
     return row?.sent ?? 0;
   }
 
-  /** Counts the requests in the window that ends at `now` (epoch ms) by reason and list; most first. */
-  async byKind(now: number): Promise<SpentKind[]> {
-    return await this.#sql.query<{ reason: Reason; list: ListName | null; requests: number }>(
-      `SELECT reason, list, count(*) AS requests
-       FROM requests WHERE sent_at > $1 GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2`,
-      iso(now - BUDGET_WINDOW_MS),
+  /**
+   * Counts the requests in the window that ends at `now` (epoch ms) by reason, list and hour.
+   * @param counted only these many, the first ones of the ledger: the caller has counted them before
+   */
+  async byKind(now: number, counted: number | null = null): Promise<SpentKind[]> {
+    const start = now - BUDGET_WINDOW_MS;
+    return await this.#sql.query<SpentKind>(
+      `SELECT reason, list, CASE ${LEAVES_IN_HOUR} END AS hour, count(*) AS requests
+       FROM (SELECT reason, list, sent_at FROM requests WHERE sent_at > $1
+         ${counted === null ? '' : `ORDER BY id LIMIT $${HOURS.length + 1}`}) AS counted
+       GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`,
+      ...HOURS.map((hour) => iso(start + hour * HOUR)),
+      ...(counted === null ? [] : [counted]),
     );
   }
 

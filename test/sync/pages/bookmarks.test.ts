@@ -207,6 +207,7 @@ test('a round is complete once every page was read since the slot, as of the old
   expect(await writer.budget.byKind(clock.now())).toContainEqual({
     reason: 'page',
     list: 'conversations',
+    hour: 23,
     requests: 4,
   });
 });

@@ -106,7 +106,7 @@ function stopOf(signal: AbortSignal | undefined): { signal: AbortSignal; release
 }
 
 async function runPass(session: Session, spec: PassSpec, signal: AbortSignal): Promise<EndedPass> {
-  return await byDaemonOrHere(session, {
+  return await byDaemonOrHere(session, spec, {
     byDaemon: () => passByDaemon(session, spec, signal),
     here: () => passHere(session, spec, { onEvent: ignore }),
   });

@@ -81,3 +81,22 @@ test('sync exits with 2 and status with 5 until a person accepts the account, on
   expect((await program.run('sync')).exitCode).toBe(0);
   expect((await program.run('status')).exitCode).toBe(0);
 });
+
+test('a consent is not handed to a daemon that reads another account than the person saw', async () => {
+  const program = await testProgram({ conversations: [4, 3] });
+  const own = program.env['INBOX_API_URL']!;
+  await startDaemon(program).said(/first copy complete/);
+  const other = createSandbox({ rate: 0, perDay: 0, key: SECRET, seed: 7, conversations: [4, 3] });
+  const { url, close } = await other.listen();
+  onTestFinished(() => close());
+  program.env['INBOX_API_URL'] = url;
+  for (const detach of [[], ['--detach']]) {
+    const refused = await program.run('sync', '--accept-account', ...detach);
+    expect(refused.exitCode).toBe(2);
+    expect(flat(refused.stderr)).toMatch(
+      /The daemon on \S+ \(process \d+\) reads the service with another key/,
+    );
+  }
+  program.env['INBOX_API_URL'] = own;
+  expect((await program.run('sync', 'inboxes', '--accept-account')).exitCode).toBe(0);
+});

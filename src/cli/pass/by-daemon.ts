@@ -1,6 +1,11 @@
 import { EXIT, isMirrorError } from '../../core/errors.ts';
 import { fromNow } from '../../core/humanize.ts';
-import { type EndedPass, endedPassOf, isForThisKey } from '../../library/pass/daemon-or-here.ts';
+import {
+  type EndedPass,
+  endedPassOf,
+  isForThisKey,
+  refuseForeignConsent,
+} from '../../library/pass/daemon-or-here.ts';
 import { followOrder } from '../../library/pass/follow.ts';
 import type { PassSpec } from '../../mirror/passes/passes.ts';
 import { liveDaemon } from '../../session/lease/live-daemon.ts';
@@ -28,8 +33,9 @@ export async function orderPass(
   { spec, json }: PassRequest,
 ): Promise<number> {
   const { mirror, clock, parked } = session;
-  const { id, joined } = await mirror.orders.place(spec, clock.now());
   const daemon = await liveDaemon({ mirror, clock });
+  if (daemon !== null) await refuseForeignConsent(session, spec, daemon);
+  const { id, joined } = await mirror.orders.place(spec, clock.now());
   if (json) printJson(stdout, JSON.stringify({ order: id, joined }));
   else if (joined)
     printLine(stdout, `${await sameOrder(session, id)}, as order ${id}; \`inbox-mirror status\` shows it.`);

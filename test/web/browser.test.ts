@@ -4,6 +4,8 @@ import { openMirror } from '../../src/mirror/mirror.ts';
 import { served, type Served } from '../daemon/http/served.ts';
 import { findings, startBrowser, unreached } from '../support/browser.ts';
 import { cronsOfAll } from '../support/crons.ts';
+import { passSpec } from '../support/pass-spec.ts';
+import { BAD_GATEWAY, listenBeforePages } from '../support/web-proxy.ts';
 
 /** Every page, with its heading. `:inbox` and `:conversation` stand for the first ones of the mirror. */
 const PAGES: readonly (readonly [path: string, heading: string])[] = [
@@ -32,17 +34,21 @@ afterAll(async () => {
   if (typeof browser !== 'string') await browser.close();
 });
 
-/** Opens a page, and fails if the browser reports an error on it, such as a refused script. */
+/**
+ * Opens a page, and fails if the browser reports an error on it, such as a refused script.
+ * @param options `fakeClock`: the test can let the time of the page's script pass
+ */
 async function opened(
   url: string,
   skip: (note: string) => void,
-  options: BrowserContextOptions = {},
+  { fakeClock = false, ...options }: BrowserContextOptions & { readonly fakeClock?: boolean } = {},
 ): Promise<Page> {
   if (typeof browser === 'string') {
     skip(browser);
     throw new Error('skipped');
   }
   const context = await browser.newContext({ colorScheme: 'light', ...options });
+  if (fakeClock) await context.clock.install();
   const page = await context.newPage();
   const errors: string[] = [];
   page.on('console', (message) => {
@@ -191,6 +197,39 @@ describe('in a browser', () => {
     }
     expect(await first.getByText('<new> word').count(), 'each change once').toBe(2);
     await first.context().close();
+  });
+
+  test('a page that follows an order shows its end, although a proxy has answered for the daemon', async ({
+    skip,
+  }) => {
+    const { url, mirror, clock } = await served();
+    const { id } = await openMirror(mirror.database).orders.place(passSpec(), clock.now());
+    const proxy = await listenBeforePages(url);
+    const path = `/engine/orders/${id}`;
+    const page = await opened(proxy.url + path, skip, { fakeClock: true });
+    const errors: string[] = [];
+    page.on('pageerror', (error) => errors.push(error.message));
+    const reads = async (): Promise<void> => {
+      const answered = page.waitForResponse(proxy.url + path, { timeout: 10_000 });
+      await page.clock.fastForward(3000);
+      await answered;
+    };
+    const fault = '<title>A fault</title><main id="main">The mirror does not answer</main>';
+    for (const answer of [BAD_GATEWAY, { status: 200, body: 'Back soon' }, { status: 503, body: fault }]) {
+      proxy.answerItself(answer);
+      await reads();
+      // The script has judged the first answer before it sends the second request.
+      await reads();
+      expect(await page.title()).toBe(`Order ${id} · inbox-mirror`);
+      expect(await page.innerText('.facts')).toMatch(/State\s+waits/);
+    }
+    proxy.answerItself(null);
+    await mirror.writer.passes.end(id, { state: 'done', error: null, report: {} }, clock.now());
+    clock.advance(2000);
+    await reads();
+    await page.getByText('done', { exact: true }).waitFor();
+    expect(errors).toEqual([]);
+    await page.context().close();
   });
 
   test('a person places an order and cancels it, without JavaScript too', async ({ skip }) => {

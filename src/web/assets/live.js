@@ -45,9 +45,12 @@ async function readAgain() {
   const main = document.querySelector('main');
   const focused = [...main.querySelectorAll(REACHABLE)].indexOf(document.activeElement);
   const answer = await fetch(location.href, { headers: { accept: 'text/html' } });
+  // While the daemon restarts, a proxy answers in its place.
+  if (!answer.ok) return;
   if (answer.redirected) return location.reload();
   const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
   const next = page.querySelector('main');
+  if (next === null) return;
   main.replaceWith(next);
   document.title = page.title;
   next.querySelectorAll(REACHABLE)[focused]?.focus();

@@ -232,6 +232,51 @@ describe('in a browser', () => {
     await page.context().close();
   });
 
+  test('live changes come again after a proxy has answered for the daemon, each of them once', async ({
+    skip,
+  }) => {
+    const { url, mirror, clock } = await awkward(1, PAGES.slice(4, 5));
+    const proxy = await listenBeforePages(url);
+    const page = await opened(`${proxy.url}/feed`, skip, { fakeClock: true });
+    const change = async (value: string): Promise<void> => {
+      await mirror.database.execute(
+        `INSERT INTO changes (observed_at, list, inbox_id, item_id, field, old_value, new_value)
+         SELECT '2026-03-02T08:00:00.000+00:00', 'conversations', inbox_id, id, 'status', 'open', $1
+         FROM conversations LIMIT 1`,
+        value,
+      );
+      clock.advance(2000);
+    };
+    const live = (): ReturnType<typeof proxy.count> => proxy.count('/feed/live');
+    await change('first <new> word');
+    await page.getByText('first <new> word').waitFor();
+    proxy.answerItself(BAD_GATEWAY);
+    // The browser itself tries once.
+    await page.getByText('New changes do not come by themselves now').waitFor();
+    expect(live()).toEqual({ asked: 2, open: 0 });
+    await change('second <new> word');
+    for (const asked of [3, 4]) {
+      await page.clock.fastForward(5000);
+      await expect.poll(live, { timeout: 10_000 }).toEqual({ asked, open: 0 });
+    }
+    await setHidden(page, true);
+    await page.clock.fastForward(60_000);
+    await setHidden(page, false);
+    await expect
+      .poll(live, { message: 'only a page that is seen tries again' })
+      .toEqual({ asked: 5, open: 0 });
+    proxy.answerItself(null);
+    await page.clock.fastForward(5000);
+    await page.getByText('New changes appear here by themselves.').waitFor();
+    await page.getByText('second <new> word').waitFor();
+    await page.clock.fastForward(60_000);
+    await change('third <new> word');
+    await page.getByText('third <new> word').waitFor();
+    expect(await page.getByText('<new> word').count(), 'each change once').toBe(3);
+    expect(live()).toEqual({ asked: 6, open: 1 });
+    await page.context().close();
+  });
+
   test('a person places an order and cancels it, without JavaScript too', async ({ skip }) => {
     const { url, mirror } = await awkward(2, PAGES.slice(0, 1));
     for (const javaScriptEnabled of [true, false]) {

@@ -3,19 +3,27 @@
 /** At most this many rows stay on a page. */
 const MOST_ROWS = 300;
 
+/** After this many ms the page replaces a connection that the browser has given up. */
+const RETRY_MS = 5000;
+
 const rows = document.querySelector('tbody[data-live]');
 const state = document.querySelector('[data-live-state]');
 if (rows !== null && state !== null) {
   const address = new URL(rows.dataset.live, location.href);
   let source = null;
+  let retry = 0;
+  // A screen reader reads a text that is set again, even if it is the same.
+  const say = (text) => {
+    if (state.textContent !== text) state.textContent = text;
+  };
   const listen = () => {
     source = new EventSource(address);
-    source.addEventListener('open', () => (state.textContent = 'New changes appear here by themselves.'));
+    source.addEventListener('open', () => say('New changes appear here by themselves.'));
     source.addEventListener('error', () => {
-      state.textContent =
-        source?.readyState === EventSource.CLOSED
-          ? 'New changes do not come by themselves now. Reload the page to see them.'
-          : 'The daemon does not answer; trying again.';
+      if (source?.readyState !== EventSource.CLOSED) return say('The daemon does not answer; trying again.');
+      // The browser tries again after a broken connection, but not after an answer such as a proxy's 502.
+      say('New changes do not come by themselves now; trying again. If this lasts, reload the page.');
+      retry = setTimeout(attend, RETRY_MS);
     });
     source.addEventListener('restored', () => location.reload());
     source.addEventListener('changes', ({ data, lastEventId }) => {
@@ -28,6 +36,7 @@ if (rows !== null && state !== null) {
   // A browser opens at most six connections to a host: six live tabs would leave none for other pages. A
   // hidden page gives its connection up, and resumes after its last change when it is seen again.
   const attend = () => {
+    clearTimeout(retry);
     source?.close();
     source = null;
     if (!document.hidden) listen();

@@ -1,8 +1,9 @@
 import type { Suspect } from '../../mirror/items/suspects/suspects.ts';
 import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
 import type { SweepDeps, Tally } from '../deps.ts';
-import type { Settling } from './hearing.ts';
+import { hearSuspects, type Settling } from './hearing.ts';
 import { byIdentity, condemn, isIndependent, judgeSuspects } from './judging.ts';
+import { SAMPLE, spread } from './sample.ts';
 import { askUnlisted } from './unlisted.ts';
 
 /**
@@ -24,15 +25,17 @@ import { askUnlisted } from './unlisted.ts';
  *
  * If they are too many, or all users or tags of an inbox, nothing is marked, unless a person accepts it. A
  * consent covers the rows that were missing when it was given, and before this sweep began. Others are judged
- * by the next sweep: the list may be faulty by the time at which the consent is carried out.
+ * by the next sweep: the list may be faulty by the time at which the consent is carried out. If an earlier run
+ * has read some of the pages, a sample is asked for first: the service may have the rows again.
  *
+ * @param options `isResumed`: an earlier run has read some of the pages
  * @returns how many rows are held for a person
  * @throws MirrorError
  */
 export async function settleSuspects(
   deps: SweepDeps,
   walked: Sweep,
-  options: Settling,
+  options: Settling & { readonly isResumed: boolean },
   tally: Tally,
 ): Promise<number> {
   const closed = await deps.mirror.suspects.closeWalk(walked, deps.clock.now());
@@ -40,8 +43,11 @@ export async function settleSuspects(
   await askUnlisted(deps, sweep, unlisted, options, tally);
   const ids = await acceptedIds(deps, sweep, options);
   const isAccepted = (suspect: Suspect): boolean => ids.has(suspect.id) && isIndependent(suspect, sweep, 0);
-  await condemn(deps, sweep, { suspects: suspects.filter(isAccepted), accepted: true }, tally);
-  const others = suspects.filter((suspect) => !isAccepted(suspect));
+  const accepted = suspects.filter(isAccepted);
+  const refuting = options.isResumed ? await stillThere(deps, sweep, accepted, options, tally) : [];
+  const condemned = refuting.length > 0 ? [] : accepted;
+  await condemn(deps, sweep, { suspects: condemned, accepted: true }, tally);
+  const others = suspects.filter((suspect) => !condemned.includes(suspect) && !refuting.includes(suspect));
   if (others.length === 0) return 0;
   // The brake does not count the deletions of a sweep that a person has accepted: it deletes no other row.
   const onlyAcquits = options.acceptedBy !== null || hasAccepted;
@@ -54,6 +60,21 @@ export async function settleSuspects(
   const { held } = await judgeSuspects(deps, sweep, waiting, { ...judging, isLacking: true }, tally);
   if (judged.held > 0 && held > 0) await deps.mirror.suspects.hold(sweep, judged.held + held);
   return judged.held + held;
+}
+
+/** Those of a sample of the accepted suspects that the service returns, up to the first one. */
+async function stillThere(
+  deps: SweepDeps,
+  sweep: Sweep,
+  accepted: readonly Suspect[],
+  options: Settling,
+  tally: Tally,
+): Promise<readonly Suspect[]> {
+  const asked = spread(accepted, SAMPLE, sweep.id).slice(0, SAMPLE);
+  if (asked.length === 0) return [];
+  const questions = { asked, isBatch: true, counts: () => false, mayCondemn: () => false };
+  const { answers } = await hearSuspects(deps, sweep, questions, options, tally);
+  return asked.filter(({ id }) => answers.get(id) === 'there');
 }
 
 async function acceptedIds(

@@ -2,6 +2,7 @@ import { type Clock, HOUR, MINUTE } from '../core/clock.ts';
 import { isMirrorError, MirrorError } from '../core/errors.ts';
 import { duration } from '../core/humanize.ts';
 import type { ListKey } from '../core/lists.ts';
+import { type Access, accessId } from '../core/secrets.ts';
 import type { Outage } from '../mirror/gate/outage.ts';
 import { coversInbox, type Writer } from '../mirror/mirror.ts';
 import type { Order } from '../mirror/passes/orders.ts';
@@ -23,6 +24,8 @@ export interface OrderRunnerDeps {
   readonly client: Client;
   readonly mirror: Writer;
   readonly account: AccountCheck;
+  /** The address and the key in use. */
+  readonly access: () => Access;
   readonly clock: Clock;
   readonly goneAfterMs: number;
   readonly log: Log;
@@ -131,7 +134,9 @@ export class OrderRunner {
       // A sync then resumes the stopped sweeps; a resync reads their lists from the first page.
       await stopSweeps((key) => isWanted(order, key));
       const deps = { client, mirror, account, clock, goneAfterMs, signal, onEvent };
-      const report = await runPass(deps, order, places);
+      const report = this.#isForeign(order)
+        ? { pass: await mirror.passes.begin(order, clock.now()), lists: [], stopped: foreignConsent() }
+        : await runPass(deps, order, places);
       await this.#reportEnd(order, report);
       this.#giveWay(order, report);
       problem = isMirrorError(report.stopped, ...NEED_A_PERSON) ? null : report.stopped;
@@ -143,6 +148,11 @@ export class OrderRunner {
       this.#current = null;
       onEnd(problem);
     }
+  }
+
+  /** True for a consent of a command that reads the service with another access, and saw another account. */
+  #isForeign({ acceptAccount, access }: Order): boolean {
+    return acceptAccount && access !== null && access !== accessId(this.#deps.access());
   }
 
   async #reportEnd(order: Order, { pass, lists, stopped }: PassReport): Promise<void> {
@@ -187,6 +197,15 @@ export class OrderRunner {
     this.#logged.add(`${id} ${message}`);
     this.#deps.log[level]({ order: id, kind, by: requestedBy }, message);
   }
+}
+
+function foreignConsent(): MirrorError {
+  return new MirrorError(
+    'OTHER_ACCOUNT',
+    'The daemon reads the service with another key or address than the command that gave the consent, so ' +
+      'it would accept the account that it sees itself. Nothing was read. Restart the daemon with the ' +
+      "command's INBOX_API_KEY and INBOX_API_URL, or stop it, and run the command again.",
+  );
 }
 
 /** True for the lists that an order may sweep. It may have to read the inboxes first. */

@@ -1,5 +1,6 @@
 import { unlessAborted } from '../core/abortable.ts';
 import { MirrorError } from '../core/errors.ts';
+import { accessId } from '../core/secrets.ts';
 import { LIST_NAMES, type ListName } from '../core/lists.ts';
 import { serialQueue } from '../database/adapter.ts';
 import type { PassSpec } from '../mirror/passes/passes.ts';
@@ -106,7 +107,7 @@ function stopOf(signal: AbortSignal | undefined): { signal: AbortSignal; release
 }
 
 async function runPass(session: Session, spec: PassSpec, signal: AbortSignal): Promise<EndedPass> {
-  return await byDaemonOrHere(session, spec, {
+  return await byDaemonOrHere(session, {
     byDaemon: () => passByDaemon(session, spec, signal),
     here: () => passHere(session, spec, { onEvent: ignore }),
   });
@@ -119,7 +120,7 @@ async function passByDaemon(
   signal: AbortSignal,
 ): Promise<EndedPass | null> {
   const { mirror, clock, config } = session;
-  const placed = await mirror.orders.place(spec, clock.now());
+  const placed = await mirror.orders.place(spec, clock.now(), accessId(session.access()));
   const deps = { mirror, clock, signal, budget: config.budget };
   const followed = await followOrder({ ...deps, onEvent: ignore, note: ignore, print: ignore }, placed);
   if (followed.kind === 'not-begun') return null;

@@ -1,11 +1,7 @@
 import { EXIT, isMirrorError } from '../../core/errors.ts';
 import { fromNow } from '../../core/humanize.ts';
-import {
-  type EndedPass,
-  endedPassOf,
-  isForThisKey,
-  refuseForeignConsent,
-} from '../../library/pass/daemon-or-here.ts';
+import { accessId } from '../../core/secrets.ts';
+import { type EndedPass, endedPassOf, isForThisKey } from '../../library/pass/daemon-or-here.ts';
 import { followOrder } from '../../library/pass/follow.ts';
 import type { PassSpec } from '../../mirror/passes/passes.ts';
 import { liveDaemon } from '../../session/lease/live-daemon.ts';
@@ -33,9 +29,8 @@ export async function orderPass(
   { spec, json }: PassRequest,
 ): Promise<number> {
   const { mirror, clock, parked } = session;
+  const { id, joined } = await mirror.orders.place(spec, clock.now(), accessId(session.access()));
   const daemon = await liveDaemon({ mirror, clock });
-  if (daemon !== null) await refuseForeignConsent(session, spec, daemon);
-  const { id, joined } = await mirror.orders.place(spec, clock.now());
   if (json) printJson(stdout, JSON.stringify({ order: id, joined }));
   else if (joined)
     printLine(stdout, `${await sameOrder(session, id)}, as order ${id}; \`inbox-mirror status\` shows it.`);
@@ -66,7 +61,7 @@ export async function followPass(
   { spec, json }: PassRequest,
 ): Promise<number | null> {
   const { config, mirror, clock } = session;
-  const placed = await mirror.orders.place(spec, clock.now());
+  const placed = await mirror.orders.place(spec, clock.now(), accessId(session.access()));
   printLine(
     io.stderr,
     placed.joined

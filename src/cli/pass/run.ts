@@ -32,7 +32,7 @@ export async function runPassCommand(io: Io, session: Session, command: PassComm
   if (forecast !== undefined) await printForecast(io.stdout, session, spec, json);
   if (forecast === 'only') return EXIT.done;
   if (detach) return await orderPass(io, session, request);
-  return await byDaemonOrHere(session, spec, {
+  return await byDaemonOrHere(session, {
     byDaemon: () => followPass(io, session, request),
     here: () => doPass(io, session, request),
   });

@@ -1,6 +1,4 @@
 import { isMirrorError, MirrorError, messageOf } from '../../core/errors.ts';
-import { accessId } from '../../core/secrets.ts';
-import type { LeaseHolder } from '../../mirror/lease.ts';
 import { isCancelled, type Writer } from '../../mirror/mirror.ts';
 import type { Order } from '../../mirror/passes/orders.ts';
 import type { PassSpec } from '../../mirror/passes/passes.ts';
@@ -35,17 +33,13 @@ export interface EndedPass {
  * Does a pass by the daemon if one holds the mirror, else in this process.
  * @param byDaemon returns null if this process is to do the pass
  * @param here throws MirrorError `LEASE_HELD` before its first request if another process holds the mirror
- * @throws MirrorError `USAGE` for a consent that the daemon would give to another account
  */
 export async function byDaemonOrHere<Result>(
   session: Session,
-  spec: PassSpec,
   { byDaemon, here }: { byDaemon: () => Promise<Result | null>; here: () => Promise<Result> },
 ): Promise<Result> {
   for (;;) {
-    const daemon = await liveDaemon(session);
-    if (daemon !== null) {
-      await refuseForeignConsent(session, spec, daemon);
+    if ((await liveDaemon(session)) !== null) {
       const ended = await byDaemon();
       if (ended !== null) return ended;
     }
@@ -56,30 +50,6 @@ export async function byDaemonOrHere<Result>(
       if (!isMirrorError(error, 'LEASE_HELD') || (await liveDaemon(session)) === null) throw error;
     }
   }
-}
-
-/**
- * Refuses a consent to the account that this process sees, if the daemon reads the service with another key
- * or address: it would accept the account that it sees itself.
- * @throws MirrorError `USAGE`
- */
-export async function refuseForeignConsent(
-  { mirror, access }: Pick<Session, 'mirror' | 'access'>,
-  { acceptAccount }: Pick<PassSpec, 'acceptAccount'>,
-  { host, pid }: Pick<LeaseHolder, 'host' | 'pid'>,
-): Promise<void> {
-  if (!acceptAccount) return;
-  const { otherAccount } = await mirror.loopState();
-  const { address, fingerprint } = await mirror.account();
-  const proven = address === null || fingerprint === null ? null : accessId({ address, fingerprint });
-  const used = otherAccount?.access ?? proven;
-  if (used === null || used === accessId(access())) return;
-  throw new MirrorError(
-    'USAGE',
-    `The daemon on ${host} (process ${pid}) reads the service with another key or address than this ` +
-      'command, so it would accept the account that it sees itself. Nothing was ordered. Stop it, or ' +
-      "restart it with this command's INBOX_API_KEY and INBOX_API_URL, and run the command again.",
-  );
 }
 
 /**

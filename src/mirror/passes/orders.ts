@@ -8,6 +8,8 @@ import { OPEN_PASS, type PassState } from './states.ts';
 /** A pass that a command handed to the daemon. */
 export interface Order extends PassSpec {
   readonly id: number;
+  /** Of a consent to another account: the access of the command (`accessId`), which saw that account. */
+  readonly access: string | null;
   readonly state: PassState;
   readonly requestedAt: Date;
   readonly startedAt: Date | null;
@@ -24,6 +26,7 @@ interface OrderRow {
   inbox_id: string | null;
   accept_deletes: boolean;
   accept_account: boolean;
+  accept_access: string | null;
   state: Order['state'];
   requested_by: string;
   requested_at: Date;
@@ -33,8 +36,8 @@ interface OrderRow {
   report: unknown;
 }
 
-const ALL = `SELECT id, kind, lists, inbox_id, accept_deletes, accept_account, state, requested_by,
-  requested_at, started_at, finished_at, error, report FROM sync_requests`;
+const ALL = `SELECT id, kind, lists, inbox_id, accept_deletes, accept_account, accept_access, state,
+  requested_by, requested_at, started_at, finished_at, error, report FROM sync_requests`;
 
 /** The error of an order that its command took back. */
 const WITHDRAWN = 'withdrawn: no daemon began it';
@@ -60,18 +63,28 @@ export class Orders {
     this.#database = database;
   }
 
-  /** Hands a pass to the daemon. Joins an equal order that waits or is under way: no list is read twice. */
-  async place(spec: PassSpec, now: number): Promise<{ id: number; joined: boolean }> {
-    const scope = [spec.kind, listsText(spec), spec.inboxId, spec.acceptDeletes, spec.acceptAccount];
+  /**
+   * Hands a pass to the daemon. Joins an equal order that waits or is under way: no list is read twice.
+   * @param access of the command, as `accessId` names it; a consent to another account needs it
+   */
+  async place(
+    spec: PassSpec,
+    now: number,
+    access: string | null = null,
+  ): Promise<{ id: number; joined: boolean }> {
+    const { kind, inboxId, acceptDeletes, acceptAccount } = spec;
+    const consent = [acceptDeletes, acceptAccount, acceptAccount ? access : null];
+    const scope = [kind, listsText(spec), inboxId, ...consent];
     const same = `ordered AND state IN ${OPEN_PASS} AND kind = $1 AND lists = $2
-      AND inbox_id IS NOT DISTINCT FROM $3 AND accept_deletes = $4 AND accept_account = $5`;
+      AND inbox_id IS NOT DISTINCT FROM $3 AND accept_deletes = $4 AND accept_account = $5
+      AND accept_access IS NOT DISTINCT FROM $6`;
     return await this.#database.transaction(async (tx) => {
       // The write comes first: a SQLite transaction that has read cannot write once the daemon has written.
       for (;;) {
         const [placed] = await tx.query<{ id: number }>(
-          `INSERT INTO sync_requests (kind, lists, inbox_id, accept_deletes, accept_account, ordered,
-             state, requested_by, requested_at)
-           SELECT $1, $2, $3, $4, $5, $6, 'open', $7, $8
+          `INSERT INTO sync_requests (kind, lists, inbox_id, accept_deletes, accept_account, accept_access,
+             ordered, state, requested_by, requested_at)
+           SELECT $1, $2, $3, $4, $5, $6, $7, 'open', $8, $9
            WHERE NOT EXISTS (SELECT 1 FROM sync_requests WHERE ${same}) RETURNING id`,
           ...scope,
           true,
@@ -84,7 +97,7 @@ export class Orders {
           ...scope,
         );
         // A person who gives a consent again gives it for this moment, unless the daemon has begun the order.
-        if (existing !== undefined && spec.acceptDeletes)
+        if (existing !== undefined && acceptDeletes)
           await tx.execute(
             `UPDATE sync_requests SET requested_at = $2 WHERE id = $1 AND state = 'open'`,
             existing.id,
@@ -140,6 +153,7 @@ function asOrder({
   inbox_id,
   accept_deletes,
   accept_account,
+  accept_access,
   requested_by,
   requested_at,
   started_at,
@@ -151,6 +165,7 @@ function asOrder({
     inboxId: inbox_id,
     acceptDeletes: accept_deletes,
     acceptAccount: accept_account,
+    access: accept_access,
     requestedBy: requested_by,
     requestedAt: requested_at,
     startedAt: started_at,

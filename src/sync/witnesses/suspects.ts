@@ -25,8 +25,8 @@ import { askUnlisted } from './unlisted.ts';
  *
  * If they are too many, or all users or tags of an inbox, nothing is marked, unless a person accepts it. A
  * consent covers the rows that were missing when it was given, and before this sweep began. Others are judged
- * by the next sweep: the list may be faulty by the time at which the consent is carried out. If an earlier run
- * has read some of the pages, a sample is asked for first: the service may have the rows again.
+ * by the next sweep: the list may be faulty by the time at which the consent is carried out. If an earlier
+ * run has read some of the pages, a sample is asked for first: the service may have the rows again.
  *
  * @param options `isResumed`: an earlier run has read some of the pages
  * @returns how many rows are held for a person

@@ -1,0 +1,2 @@
+-- AlterTable
+ALTER TABLE "sync_requests" ADD COLUMN "accept_access" TEXT;

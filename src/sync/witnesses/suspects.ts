@@ -3,8 +3,14 @@ import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
 import type { SweepDeps, Tally } from '../deps.ts';
 import { hearSuspects, type Settling } from './hearing.ts';
 import { byIdentity, condemn, isIndependent, judgeSuspects } from './judging.ts';
-import { SAMPLE, spread } from './sample.ts';
+import { spread } from './sample.ts';
 import { askUnlisted } from './unlisted.ts';
+
+/** At most this many accepted rows are asked for before an interrupted consent is carried out. */
+const MOST_ASKED = 100;
+
+/** The same if an earlier run has read all pages: runs of a few requests each must come to an end. */
+const MOST_ASKED_AGAIN = 3;
 
 /**
  * Closes a sweep's walk and decides on its suspects (docs/decisions/0010 and 0025):
@@ -26,7 +32,7 @@ import { askUnlisted } from './unlisted.ts';
  * If they are too many, or all users or tags of an inbox, nothing is marked, unless a person accepts it. A
  * consent covers the rows that were missing when it was given, and before this sweep began. Others are judged
  * by the next sweep: the list may be faulty by the time at which the consent is carried out. If an earlier
- * run has read some of the pages, a sample is asked for first: the service may have the rows again.
+ * run has read some of the pages, rows are asked for first: the service may have them again.
  *
  * @param options `isResumed`: an earlier run has read some of the pages
  * @returns how many rows are held for a person
@@ -47,7 +53,8 @@ export async function settleSuspects(
   const refuting = options.isResumed ? await stillThere(deps, sweep, accepted, options, tally) : [];
   const condemned = refuting.length > 0 ? [] : accepted;
   await condemn(deps, sweep, { suspects: condemned, accepted: true }, tally);
-  const others = suspects.filter((suspect) => !condemned.includes(suspect) && !refuting.includes(suspect));
+  const decided = new Set([...condemned, ...refuting]);
+  const others = suspects.filter((suspect) => !decided.has(suspect));
   if (others.length === 0) return 0;
   // The brake does not count the deletions of a sweep that a person has accepted: it deletes no other row.
   const onlyAcquits = options.acceptedBy !== null || hasAccepted;
@@ -62,7 +69,7 @@ export async function settleSuspects(
   return judged.held + held;
 }
 
-/** Those of a sample of the accepted suspects that the service returns, up to the first one. */
+/** The first accepted suspect that the service returns, or none; of many suspects, a part is asked for. */
 async function stillThere(
   deps: SweepDeps,
   sweep: Sweep,
@@ -70,7 +77,8 @@ async function stillThere(
   options: Settling,
   tally: Tally,
 ): Promise<readonly Suspect[]> {
-  const asked = spread(accepted, SAMPLE, sweep.id).slice(0, SAMPLE);
+  const most = options.askedBefore ? MOST_ASKED_AGAIN : MOST_ASKED;
+  const asked = spread(accepted, most, sweep.id).slice(0, most);
   if (asked.length === 0) return [];
   const questions = { asked, isBatch: true, counts: () => false, mayCondemn: () => false };
   const { answers } = await hearSuspects(deps, sweep, questions, options, tally);

@@ -152,8 +152,8 @@ const KEPT = '\n\u200C\u200D\uFE0F';
  * JSON, or other text, with {@link HIDDEN} characters as the escapes of JSON: a terminal obeys none, and a
  * parser of JSON reads the same.
  */
-export function escapeHidden(json: string): string {
-  return json.replaceAll(HIDDEN, (hidden) =>
+export function escapeHidden(text: string): string {
+  return text.replaceAll(HIDDEN, (hidden) =>
     KEPT.includes(hidden)
       ? hidden
       : Array.from({ length: hidden.length }, (_, at) => escapeOf(hidden.charCodeAt(at))).join(''),

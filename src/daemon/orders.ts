@@ -1,8 +1,7 @@
 import { type Clock, HOUR, MINUTE } from '../core/clock.ts';
 import { isMirrorError, MirrorError } from '../core/errors.ts';
 import { duration } from '../core/humanize.ts';
-import type { ListKey } from '../core/lists.ts';
-import { type Access, accessId } from '../core/secrets.ts';
+import { INBOXES, type ListKey } from '../core/lists.ts';
 import type { Outage } from '../mirror/gate/outage.ts';
 import { coversInbox, type Writer } from '../mirror/mirror.ts';
 import type { Order } from '../mirror/passes/orders.ts';
@@ -24,8 +23,6 @@ export interface OrderRunnerDeps {
   readonly client: Client;
   readonly mirror: Writer;
   readonly account: AccountCheck;
-  /** The address and the key in use. */
-  readonly access: () => Access;
   readonly clock: Clock;
   readonly goneAfterMs: number;
   readonly log: Log;
@@ -134,7 +131,7 @@ export class OrderRunner {
       // A sync then resumes the stopped sweeps; a resync reads their lists from the first page.
       await stopSweeps((key) => isWanted(order, key));
       const deps = { client, mirror, account, clock, goneAfterMs, signal, onEvent };
-      const report = this.#isForeign(order)
+      const report = (await this.#isForeign(order))
         ? { pass: await mirror.passes.begin(order, clock.now()), lists: [], stopped: foreignConsent() }
         : await runPass(deps, order, places);
       await this.#reportEnd(order, report);
@@ -150,9 +147,14 @@ export class OrderRunner {
     }
   }
 
-  /** True for a consent of a command that reads the service with another access, and saw another account. */
-  #isForeign({ acceptAccount, access }: Order): boolean {
-    return acceptAccount && access !== null && access !== accessId(this.#deps.access());
+  /**
+   * True for a consent of a command that reads the service with another access, and saw another account. A
+   * consent ends with the reading of the inboxes: after that, the access is tested like any other.
+   */
+  async #isForeign({ id, acceptAccount, access, startedAt }: Order): Promise<boolean> {
+    const { mirror, account } = this.#deps;
+    if (!acceptAccount || access === null || access === account.access) return false;
+    return startedAt === null || !(await mirror.sweeps.isReadBy(id, INBOXES, 'after'));
   }
 
   async #reportEnd(order: Order, { pass, lists, stopped }: PassReport): Promise<void> {

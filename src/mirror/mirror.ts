@@ -144,7 +144,7 @@ export interface Mirror {
   writer(lease: Lease): Writer;
   /** The settings of the views of which the mirror has another value. */
   otherViewSettings(settings: ViewSettings): Promise<readonly OtherSetting[]>;
-  /** The day's limits of the process that keeps these settings: the daemon, if one runs. Null: none has. */
+  /** The day's limits of the process that keeps the settings, as a daemon; null: none has kept them yet. */
   recordedLimits(): Promise<ViewSettings['budget'] | null>;
   /** Writes the settings and the days that the views read, unless they are up to date. */
   keepViewSettings(settings: ViewSettings, now: number): Promise<void>;

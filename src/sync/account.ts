@@ -60,6 +60,11 @@ export class AccountCheck {
     this.#deps = deps;
   }
 
+  /** The access in use, as {@link accessId} names it. */
+  get access(): string {
+    return accessId(this.#deps.access());
+  }
+
   /**
    * Proves, before a request for another list, that the access in use leads to the mirror's account. Costs
    * nothing unless address or key have changed, and then a request.
@@ -114,7 +119,7 @@ export class AccountCheck {
 
   /**
    * Reads as many pages of `inboxes` as show whose they are; for most accounts that is the first page. If the
-   * access changes meanwhile, it begins again: a page may have been asked for with either.
+   * access changes meanwhile, it begins again, without the consent: a page may have been asked for with either.
    * @param accepts a person has accepted the account that the service shows. The consent ends with this
    *   reading: a later change of the access is tested like any other
    * @throws MirrorError `OTHER_ACCOUNT`, which is recorded, or the error of a request
@@ -135,8 +140,7 @@ export class AccountCheck {
         if (isMirrorError(error, 'TOKEN_REFUSED')) return null;
         throw error;
       });
-      if (accessId(accessInUse()) !== accessId(access))
-        return await this.readInboxes(client, options, accepts);
+      if (accessId(accessInUse()) !== accessId(access)) return await this.readInboxes(client, options, false);
       if (page === null) break;
       pages.set(token, page);
       listed.push(...inboxesOf(page));

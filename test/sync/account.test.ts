@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { HOUR } from '../../src/core/clock.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import type { Client, Page } from '../../src/service/client.ts';
+import type { Http } from '../../src/service/http.ts';
 import { accountCheck } from '../support/account.ts';
 import { memoryService, type MirrorOptions, type TestMirror, mirrorOf } from '../support/mirror.ts';
 import { changesIn, count, firstIds, firstInbox, nthInbox, reportOn, tampered } from '../support/rows.ts';
@@ -247,6 +248,47 @@ describe('another account behind the mirror', () => {
     await Promise.allSettled([prove()]);
     expect(joined).toHaveLength(1);
     await expect(joined[0]).rejects.toEqual(OTHER_ACCOUNT);
+  });
+
+  test('is not accepted if the access changes while the account of the consent is read', async () => {
+    const way: { address: string; changes: boolean } = { address: 'http://first.example/v1', changes: false };
+    const other: { http: Http | null } = { http: null };
+    const mirror = await synced({
+      address: () => way.address,
+      wrapHttp: (http) => ({
+        close: http.close,
+        async get(asked, query) {
+          if (way.changes && asked === '/inboxes') way.address = 'http://other.example/v1';
+          return await (way.address.includes('other') ? other.http! : http).get(asked, query);
+        },
+      }),
+    });
+    other.http = memoryService({ ...SMALL, seed: 7 }, mirror.clock).http;
+    way.changes = true;
+    const before = await contents(mirror);
+    expect((await mirror.sync({ acceptAccount: true })).stopped).toEqual(OTHER_ACCOUNT);
+    expect(await contents(mirror)).toEqual(before);
+  });
+
+  test('is accepted by a new pass if an interrupted one has accepted another account', async () => {
+    const way: { address: string; http: Http | null } = { address: 'http://first.example/v1', http: null };
+    const mirror = await synced({
+      address: () => way.address,
+      wrapHttp: (http) => ({ close: http.close, get: (...call) => (way.http ?? http).get(...call) }),
+    });
+    const [wrong, right] = [7, 9].map((seed) => memoryService({ ...SMALL, seed }, mirror.clock));
+    way.address = 'http://wrong.example/v1';
+    way.http = wrong!.http;
+    let isDown = false;
+    wrong!.sandbox.script(({ path }) => ((isDown ||= path.includes('/users')) ? 'reset' : undefined));
+    expect((await mirror.sync({ acceptAccount: true })).stopped).not.toBeNull();
+    way.address = 'http://right.example/v1';
+    way.http = right!.http;
+    mirror.clock.advance(HOUR);
+    const report = await mirror.sync({ acceptAccount: true });
+    expect(report.stopped).toBeNull();
+    expect(reportOn(report, 'inboxes')).toMatchObject({ outcome: 'complete' });
+    expect((await mirror.sync()).stopped).toBeNull();
   });
 
   test('is accepted once with `acceptAccount`; later passes need no consent', async () => {

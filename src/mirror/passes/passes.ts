@@ -51,9 +51,11 @@ export class Passes {
 
   /**
    * Begins the order, or resumes an interrupted pass of the same kind and scope, or begins a new one.
+   * @param access in use, as `accessId` names it: a consent to another account is not resumed with another one
    * @throws MirrorError `STOPPED` if a person has cancelled the order
    */
-  async begin(spec: PassSpec, now: number): Promise<Pass> {
+  async begin(spec: PassSpec, now: number, access: string | null = null): Promise<Pass> {
+    const accepted = spec.acceptAccount ? access : null;
     const lists = listsText(spec);
     const oldest = iso(now - RESUMABLE_HOURS * HOUR);
     return await this.#fenced.write(async (tx) => {
@@ -69,7 +71,8 @@ export class Passes {
          WHERE state IN ${OPEN_PASS} AND kind = $1 AND lists = $2 AND inbox_id IS NOT DISTINCT FROM $3
            AND accept_deletes = $4 AND accept_account = $6
            AND CASE WHEN CAST($5 AS INTEGER) IS NULL
-             THEN COALESCE(heartbeat_at, requested_at) >= $7 ELSE id = $5 END
+             THEN COALESCE(heartbeat_at, requested_at) >= $7 AND accept_access IS NOT DISTINCT FROM $8
+             ELSE id = $5 END
          ORDER BY id DESC LIMIT 1`,
         spec.kind,
         lists,
@@ -78,6 +81,7 @@ export class Passes {
         spec.orderId ?? null,
         spec.acceptAccount,
         oldest,
+        accepted,
       );
       if (open === undefined && spec.orderId !== undefined)
         throw new MirrorError('STOPPED', `Order ${spec.orderId} was cancelled before it began.`);
@@ -86,7 +90,7 @@ export class Passes {
         await tx.execute(`UPDATE sync_requests SET requested_at = $2 WHERE id = $1`, open.id, iso(now));
       if (open?.started_at) return { id: open.id, startedAt: open.started_at, resumed: true };
       const startedAt = Math.max(now, (await lastSweepHeartbeat(tx)) + 1);
-      const id = open?.id ?? (await insertPass(tx, { ...spec, lists }, now));
+      const id = open?.id ?? (await insertPass(tx, { ...spec, lists, accepted }, now));
       // The ledger moves an order's time with a set clock, even if the order came after the clock was set.
       await tx.execute(
         `UPDATE sync_requests SET state = 'running', started_at = $2, heartbeat_at = $2,
@@ -129,13 +133,13 @@ export class Passes {
 
 async function insertPass(
   tx: Sql,
-  spec: Omit<PassSpec, 'lists'> & { lists: string },
+  spec: Omit<PassSpec, 'lists'> & { lists: string; accepted: string | null },
   now: number,
 ): Promise<number> {
   const [inserted] = await tx.query<{ id: number }>(
-    `INSERT INTO sync_requests (kind, lists, inbox_id, accept_deletes, accept_account, state,
-       requested_by, requested_at)
-     VALUES ($1, $2, $3, $4, $7, 'open', $5, $6) RETURNING id`,
+    `INSERT INTO sync_requests (kind, lists, inbox_id, accept_deletes, accept_account, accept_access,
+       state, requested_by, requested_at)
+     VALUES ($1, $2, $3, $4, $7, $8, 'open', $5, $6) RETURNING id`,
     spec.kind,
     spec.lists,
     spec.inboxId,
@@ -143,6 +147,7 @@ async function insertPass(
     spec.requestedBy,
     iso(now),
     spec.acceptAccount,
+    spec.accepted,
   );
   if (inserted === undefined) throw new Error('the insert of a pass returned no id');
   return inserted.id;

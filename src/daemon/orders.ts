@@ -148,8 +148,8 @@ export class OrderRunner {
   }
 
   /**
-   * True for a consent of a command that reads the service with another access, and saw another account. A
-   * consent ends with the reading of the inboxes: after that, the access is tested like any other.
+   * True for a consent whose command reads the service with another access. A consent ends with the reading
+   * of the inboxes: after that, the access is tested like any other.
    */
   async #isForeign({ id, acceptAccount, access, startedAt }: Order): Promise<boolean> {
     const { mirror, account } = this.#deps;

@@ -119,7 +119,7 @@ export class AccountCheck {
 
   /**
    * Reads as many pages of `inboxes` as show whose they are; for most accounts that is the first page. If the
-   * access changes meanwhile, it begins again, without the consent: a page may have been asked for with either.
+   * access changes meanwhile, it begins again without the consent: either may have been used for a page.
    * @param accepts a person has accepted the account that the service shows. The consent ends with this
    *   reading: a later change of the access is tested like any other
    * @throws MirrorError `OTHER_ACCOUNT`, which is recorded, or the error of a request

@@ -8,7 +8,7 @@ import { OPEN_PASS, type PassState } from './states.ts';
 /** A pass that a command handed to the daemon. */
 export interface Order extends PassSpec {
   readonly id: number;
-  /** Of a consent to another account: the access of the command (`accessId`), which saw that account. */
+  /** Of a consent to another account: the access of its command (`accessId`); else null. */
   readonly access: string | null;
   readonly state: PassState;
   readonly requestedAt: Date;

@@ -51,7 +51,7 @@ export class Passes {
 
   /**
    * Begins the order, or resumes an interrupted pass of the same kind and scope, or begins a new one.
-   * @param access in use, as `accessId` names it: a consent to another account is not resumed with another one
+   * @param access in use (`accessId`): a consent to another account is resumed with the same one only
    * @throws MirrorError `STOPPED` if a person has cancelled the order
    */
   async begin(spec: PassSpec, now: number, access: string | null = null): Promise<Pass> {

@@ -153,7 +153,7 @@ export class OrderRunner {
    */
   async #isForeign({ id, acceptAccount, access, startedAt }: Order): Promise<boolean> {
     const { mirror, account } = this.#deps;
-    if (!acceptAccount || access === null || access === account.access) return false;
+    if (!acceptAccount || access === null || access === account.access()) return false;
     return startedAt === null || !(await mirror.sweeps.isReadBy(id, INBOXES, 'after'));
   }
 

@@ -51,6 +51,8 @@ interface AccountDeps {
  * before any other list when the address or the key has changed. The sweeps of one process share an instance.
  */
 export class AccountCheck {
+  /** The access in use, as {@link accessId} names it. */
+  readonly access = (): string => accessId(this.#deps.access());
   readonly #deps: AccountDeps;
   /** The access that has last led to the mirror's account; null before the first look at the mirror. */
   #proven: string | null = null;
@@ -58,11 +60,6 @@ export class AccountCheck {
 
   constructor(deps: AccountDeps) {
     this.#deps = deps;
-  }
-
-  /** The access in use, as {@link accessId} names it. */
-  get access(): string {
-    return accessId(this.#deps.access());
   }
 
   /**
@@ -108,12 +105,12 @@ export class AccountCheck {
    * @throws MirrorError `OTHER_ACCOUNT`, or the error of the request
    */
   async proven<Answer>(client: Client, options: CallOptions, send: () => Promise<Answer>): Promise<Answer> {
-    const before = accessId(this.#deps.access());
+    const before = this.access();
     await this.prove(client, options);
     try {
       return await send();
     } finally {
-      if (accessId(this.#deps.access()) !== before) await this.prove(client, options);
+      if (this.access() !== before) await this.prove(client, options);
     }
   }
 
@@ -125,8 +122,8 @@ export class AccountCheck {
    * @throws MirrorError `OTHER_ACCOUNT`, which is recorded, or the error of a request
    */
   async readInboxes(client: Client, options: CallOptions, accepts: boolean): Promise<PagesByToken> {
-    const { mirror, clock, access: accessInUse } = this.#deps;
-    const access = accessInUse();
+    const { mirror, clock } = this.#deps;
+    const access = this.#deps.access();
     const known = await mirror.account();
     const knownInbox = known.inboxes.find(isLive)?.id;
     const pages = new Map<string | null, Page>();
@@ -140,7 +137,7 @@ export class AccountCheck {
         if (isMirrorError(error, 'TOKEN_REFUSED')) return null;
         throw error;
       });
-      if (accessId(accessInUse()) !== accessId(access)) return await this.readInboxes(client, options, false);
+      if (this.access() !== accessId(access)) return await this.readInboxes(client, options, false);
       if (page === null) break;
       pages.set(token, page);
       listed.push(...inboxesOf(page));

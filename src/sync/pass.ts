@@ -34,7 +34,7 @@ export async function runPass(deps: PassDeps, spec: PassSpec, places = PLACES): 
   const { mirror, clock, onEvent } = deps;
   // Stored instants must move with a set clock before this pass writes its own.
   await mirror.ledger.followClock(await clock.ledgerTime());
-  const pass = await mirror.passes.begin(spec, clock.now(), deps.account.access);
+  const pass = await mirror.passes.begin(spec, clock.now(), deps.account.access());
   const past = new PastSweeps(await mirror.sweeps.latest(), await mirror.failing(clock.now()));
   const end = async (error: string | null, report: unknown): Promise<void> => {
     const state = error === null ? 'done' : 'failed';

@@ -280,7 +280,10 @@ describe('another account behind the mirror', () => {
     way.address = 'http://wrong.example/v1';
     way.http = wrong!.http;
     let isDown = false;
-    wrong!.sandbox.script(({ path }) => ((isDown ||= path.includes('/users')) ? 'reset' : undefined));
+    wrong!.sandbox.script(({ path }) => {
+      isDown ||= path.includes('/users');
+      return isDown ? 'reset' : undefined;
+    });
     expect((await mirror.sync({ acceptAccount: true })).stopped).not.toBeNull();
     way.address = 'http://right.example/v1';
     way.http = right!.http;

@@ -105,6 +105,42 @@ describe('a pass that would delete more than a tenth of the rows of a kind, and 
     },
   );
 
+  test('carries a consent out, although each of its runs has four requests only', async () => {
+    const budget = { perSecond: 1000, perDay: 1_000_000, reserved: 0 };
+    const mirror = await synced({ pageSize: 10, gate: { budget } });
+    const inbox = firstInbox(mirror.sandbox);
+    removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 30));
+    await syncTwice(mirror);
+    for (let run = 0; run < 8; run += 1) {
+      budget.perDay = mirror.sandbox.arrivals.length + 4;
+      await mirror.sync({ ...ACCEPTED, lists: ['conversations'] });
+    }
+    expect(await count(mirror.database, 'conversations WHERE deleted_at IS NOT NULL')).toBe(30);
+  });
+
+  test('asks for no row when an interrupted consent begins its list again at the first page', async () => {
+    const mirror = await synced({ pageSize: 10 });
+    const inbox = firstInbox(mirror.sandbox);
+    removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 30));
+    await syncTwice(mirror);
+    let pages = 0;
+    mirror.sandbox.script(({ path }) => {
+      if (!path.includes('/conversations?')) return undefined;
+      pages += 1;
+      return pages > 3 ? 'reset' : undefined;
+    });
+    await mirror.sync(ACCEPTED);
+    let isRefused = false;
+    mirror.sandbox.script(({ path }) => {
+      if (isRefused || !path.includes('next_page')) return undefined;
+      isRefused = true;
+      return { status: 410 };
+    });
+    const before = mirror.sandbox.arrivals.length;
+    expect(reportOn(await mirror.sync(ACCEPTED), 'conversations')).toMatchObject({ deleted: 30 });
+    expect(single(askedSince(mirror.sandbox, before))).toEqual([]);
+  });
+
   test('is one of all lists of the kind together', async () => {
     const mirror = await synced({ sandbox: { conversations: Array(6).fill(0), usersPerInbox: 9 } });
     // No list is empty, and none alone exceeds the brake.

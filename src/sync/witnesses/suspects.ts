@@ -50,11 +50,10 @@ export async function settleSuspects(
   const ids = await acceptedIds(deps, sweep, options);
   const isAccepted = (suspect: Suspect): boolean => ids.has(suspect.id) && isIndependent(suspect, sweep, 0);
   const accepted = suspects.filter(isAccepted);
-  const refuting = options.isResumed ? await stillThere(deps, sweep, accepted, options, tally) : [];
-  const condemned = refuting.length > 0 ? [] : accepted;
-  await condemn(deps, sweep, { suspects: condemned, accepted: true }, tally);
-  const decided = new Set([...condemned, ...refuting]);
-  const others = suspects.filter((suspect) => !decided.has(suspect));
+  const returnedOne = options.isResumed ? await stillThere(deps, sweep, accepted, options, tally) : null;
+  const condemned = new Set(returnedOne === null ? accepted : []);
+  await condemn(deps, sweep, { suspects: [...condemned], accepted: true }, tally);
+  const others = suspects.filter((suspect) => !condemned.has(suspect) && suspect !== returnedOne);
   if (others.length === 0) return 0;
   // The brake does not count the deletions of a sweep that a person has accepted: it deletes no other row.
   const onlyAcquits = options.acceptedBy !== null || hasAccepted;
@@ -69,20 +68,20 @@ export async function settleSuspects(
   return judged.held + held;
 }
 
-/** The first accepted suspect that the service returns, or none; of many suspects, a part is asked for. */
+/** The first accepted suspect that the service returns, or null; of many suspects, a part is asked for. */
 async function stillThere(
   deps: SweepDeps,
   sweep: Sweep,
   accepted: readonly Suspect[],
   options: Settling,
   tally: Tally,
-): Promise<readonly Suspect[]> {
+): Promise<Suspect | null> {
   const most = options.askedBefore ? MOST_ASKED_AGAIN : MOST_ASKED;
   const asked = spread(accepted, most, sweep.id).slice(0, most);
-  if (asked.length === 0) return [];
+  if (asked.length === 0) return null;
   const questions = { asked, isBatch: true, counts: () => false, mayCondemn: () => false };
   const { answers } = await hearSuspects(deps, sweep, questions, options, tally);
-  return asked.filter(({ id }) => answers.get(id) === 'there');
+  return asked.find(({ id }) => answers.get(id) === 'there') ?? null;
 }
 
 async function acceptedIds(

@@ -1,10 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
 import { iso } from '../../src/database/instants.ts';
+import { INBOXES } from '../../src/core/lists.ts';
+import { accessId } from '../../src/core/secrets.ts';
 import { openMirror } from '../../src/mirror/mirror.ts';
 import type { PassRecord } from '../../src/sync/record.ts';
 import { daemonHouse, intoOutage, type TestHouse } from '../support/daemon.ts';
 import { KEY } from '../support/mirror.ts';
+import { passSpec } from '../support/pass-spec.ts';
 import { askedSince, count, firstIds, nthInbox, removeConversations } from '../support/rows.ts';
 import { expectEqualToService } from '../support/truth.ts';
 
@@ -399,6 +402,30 @@ test('an order with a refused key fails with KEY_REFUSED; a new key lets the dae
   house.key = KEY;
   expect(await ended(house, await house.order())).toMatchObject({ state: 'done' });
   expect(await house.late()).toEqual([]);
+});
+
+test('a consent of a command with another access fails, unless its account has been accepted already', async () => {
+  const house = await daemonHouse(SHORT);
+  const { clock, sandbox, database } = house;
+  const first = await house.start();
+  await clock.sleep(10 * MINUTE);
+  const mirror = openMirror(database);
+  const place = async (access: string): Promise<number> =>
+    (await mirror.orders.place(passSpec({ acceptAccount: true }), clock.now(), access)).id;
+  const before = sandbox.arrivals.length;
+  const refused = await ended(house, await place('another access'));
+  expect(refused).toMatchObject({ state: 'failed', error: expect.stringContaining('another key') as string });
+  expect(askedSince(sandbox, before).filter((path) => path.startsWith('/inboxes?'))).toEqual([]);
+
+  const { address, fingerprint } = await mirror.account();
+  const id = await place(accessId({ address: address!, fingerprint: fingerprint! }));
+  while (!(await first.writer.sweeps.isReadBy(id, INBOXES, 'after'))) await clock.sleep(100);
+  await first.stop();
+  expect(await mirror.orders.read(id)).toMatchObject({ state: 'running' });
+  // As if the key of the same account had been renewed meanwhile.
+  await database.execute(`UPDATE sync_requests SET accept_access = 'another access' WHERE id = $1`, id);
+  await house.start();
+  expect(await ended(house, id)).toMatchObject({ state: 'done', error: null });
 });
 
 test('an order for an unknown inbox fails, and the daemon carries out the next one', async () => {

@@ -57,6 +57,15 @@ test('a user that waits for a person was last seen when the search last found it
   expect(await count(database, 'unlisted')).toBe(1);
 });
 
+/** Removes a user or tag of the first inbox from the service. */
+function removerOf({ sandbox }: TestMirror, list: 'users' | 'tags'): (id: string) => void {
+  const { id: inboxId } = firstInbox(sandbox);
+  return (id) => {
+    if (list === 'users') sandbox.world.removeUser(inboxId, id);
+    else sandbox.world.removeTag(inboxId, id);
+  };
+}
+
 test.each(['users', 'tags'] as const)(
   'one of the %s that its search still finds for a moment waits for a person, and those removed later are deleted',
   async (list) => {
@@ -65,10 +74,7 @@ test.each(['users', 'tags'] as const)(
     const { sandbox, clock, database } = mirror;
     const inbox = firstInbox(sandbox);
     const [late, next, last] = firstIds(inbox[list], 3, 3);
-    const remove = (id: string): void => {
-      if (list === 'users') sandbox.world.removeUser(inbox.id, id);
-      else sandbox.world.removeTag(inbox.id, id);
-    };
+    const remove = removerOf(mirror, list);
     hidden.add(late!);
     await mirror.sync();
     remove(late!);
@@ -96,10 +102,7 @@ test.each(['users', 'tags'] as const)(
     const { sandbox, clock, database } = mirror;
     const inbox = firstInbox(sandbox);
     const [late, next] = firstIds(inbox[list], 2, 3);
-    const remove = (id: string): void => {
-      if (list === 'users') sandbox.world.removeUser(inbox.id, id);
-      else sandbox.world.removeTag(inbox.id, id);
-    };
+    const remove = removerOf(mirror, list);
     hidden.add(late!);
     await mirror.sync();
     remove(late!);

@@ -102,6 +102,16 @@ async function awkward(inboxes = 5, pages = PAGES): Promise<Served & { readonly 
   return { ...all, paths };
 }
 
+/** Records a change of the first conversation's status to this value. */
+async function recordChange({ mirror }: Pick<Served, 'mirror'>, value: string): Promise<void> {
+  await mirror.database.execute(
+    `INSERT INTO changes (observed_at, list, inbox_id, item_id, field, old_value, new_value)
+     SELECT '2026-03-02T08:00:00.000+00:00', 'conversations', inbox_id, id, 'status', 'open', $1
+     FROM conversations LIMIT 1`,
+    value,
+  );
+}
+
 /** The text of a page, without what changes with time. */
 async function textOf(page: Page): Promise<string> {
   const text = await page.innerText('main');
@@ -183,12 +193,7 @@ describe('in a browser', () => {
     const page = await first.context().newPage();
     expect((await page.goto(`${url}/engine`, { timeout: 10_000 }))?.status()).toBe(200);
     for (const value of ['first <new> word', 'second <new> word']) {
-      await mirror.database.execute(
-        `INSERT INTO changes (observed_at, list, inbox_id, item_id, field, old_value, new_value)
-         SELECT '2026-03-02T08:00:00.000+00:00', 'conversations', inbox_id, id, 'status', 'open', $1
-         FROM conversations LIMIT 1`,
-        value,
-      );
+      await recordChange({ mirror }, value);
       clock.advance(2000);
       expect(await first.getByText(value).count(), 'while it is hidden').toBe(0);
       await setHidden(first, false);
@@ -239,12 +244,7 @@ describe('in a browser', () => {
     const proxy = await listenBeforePages(url);
     const page = await opened(`${proxy.url}/feed`, skip, { fakeClock: true });
     const change = async (value: string): Promise<void> => {
-      await mirror.database.execute(
-        `INSERT INTO changes (observed_at, list, inbox_id, item_id, field, old_value, new_value)
-         SELECT '2026-03-02T08:00:00.000+00:00', 'conversations', inbox_id, id, 'status', 'open', $1
-         FROM conversations LIMIT 1`,
-        value,
-      );
+      await recordChange({ mirror }, value);
       clock.advance(2000);
     };
     const live = (): ReturnType<typeof proxy.count> => proxy.count('/feed/live');

@@ -3,6 +3,7 @@ import { MirrorError } from '../core/errors.ts';
 import { accessId } from '../core/secrets.ts';
 import { LIST_NAMES, type ListName } from '../core/lists.ts';
 import { serialQueue } from '../database/adapter.ts';
+import { isCancelled } from '../mirror/passes/orders.ts';
 import type { PassSpec } from '../mirror/passes/passes.ts';
 import { type Session, withSession } from '../session/session.ts';
 import type { Io, Output } from '../session/terminal.ts';
@@ -113,7 +114,7 @@ async function runPass(session: Session, spec: PassSpec, signal: AbortSignal): P
   });
 }
 
-/** @throws Error if the daemon gave the order up or a person cancelled it */
+/** @throws MirrorError `STOPPED` if a person cancelled the order. @throws Error if the daemon gave it up */
 async function passByDaemon(
   session: Session,
   spec: PassSpec,
@@ -126,6 +127,8 @@ async function passByDaemon(
   if (followed.kind === 'not-begun') return null;
   const ended = await endedPassOf(session, followed);
   if (await isForThisKey(session, ended, signal)) return null;
+  if (isCancelled(followed.order))
+    throw new MirrorError('STOPPED', `Order ${placed.id} was cancelled by a person.`);
   if (ended.givenUp !== null && ended.report.stopped === null) throw new Error(ended.givenUp);
   return ended;
 }

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
 import { HOUR } from '../../../src/core/clock.ts';
 import { MirrorError } from '../../../src/core/errors.ts';
@@ -400,6 +400,20 @@ test('a sync whose order a person cancels before its turn reports no request of 
   expect(exitCode).toBe(1);
   expect(stderr).toContain('0 of 7 lists complete: 0 requests in ');
   expect(stderr).toContain('failed: order 2 was cancelled by a person');
+});
+
+test('a sync of the library rejects with STOPPED when a person cancels its order', async () => {
+  const { program, database, daemon, clock } = await worldOf();
+  await daemon();
+  const { orders } = openMirror(database);
+  const mirror = await openLibrary({ env: program.env, cwd: program.folder });
+  onTestFinished(() => mirror.close());
+  const synced = mirror.sync();
+  const failure = { code: 'STOPPED', message: 'Order 1 was cancelled by a person.' };
+  const rejected = expect(synced).rejects.toMatchObject(failure);
+  await vi.waitUntil(async () => (await orders.next()) !== null);
+  await orders.cancel(1, clock.now());
+  await rejected;
 });
 
 test('on Ctrl-C sync leaves the order to the daemon, reports that and exits 130', async () => {

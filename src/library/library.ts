@@ -71,8 +71,10 @@ export async function openMirror(options: string | OpenOptions = {}): Promise<Op
   const whileOpen = (): void => {
     if (closing.signal.aborted) throw new MirrorError('USAGE', 'This mirror is closed. Open it again.');
   };
-  const runPass = (kind: 'sync' | 'resync', pass: ResyncOptions = {}): Promise<PassResult> =>
-    runPassFor({ env: env ?? process.env, cwd, databaseUrl }, kind, pass);
+  const runPass = async (kind: 'sync' | 'resync', pass: ResyncOptions = {}): Promise<PassResult> => {
+    whileOpen();
+    return await runPassFor({ env: env ?? process.env, cwd, databaseUrl }, kind, pass);
+  };
   const close = async (): Promise<void> => {
     closing.abort();
     await mirror.close();

@@ -555,6 +555,8 @@ describe('opening', () => {
     await expect(kept.prisma.inboxes.count()).rejects.toMatchObject(closed);
     await expect(kept.freshness()).rejects.toMatchObject(closed);
     expect(() => kept.changes()).toThrow('is closed');
+    await expect(kept.sync()).rejects.toMatchObject(closed);
+    await expect(kept.resync()).rejects.toMatchObject(closed);
   });
 });
 

@@ -8,6 +8,7 @@ import { liveDaemon } from '../../session/lease/live-daemon.ts';
 import type { Session } from '../../session/session.ts';
 import {
   type Io,
+  type Output,
   printFailure,
   printJson,
   printLine,
@@ -31,6 +32,7 @@ export async function orderPass(
   const { mirror, clock, parked } = session;
   const { id, joined } = await mirror.orders.place(spec, clock.now(), accessId(session.access()));
   const daemon = await liveDaemon({ mirror, clock });
+  if (daemon !== null) await warnOfOtherAccess(stderr, session, spec);
   if (json) printJson(stdout, JSON.stringify({ order: id, joined }));
   else if (joined)
     printLine(stdout, `${await sameOrder(session, id)}, as order ${id}; \`inbox-mirror status\` shows it.`);
@@ -62,6 +64,7 @@ export async function followPass(
 ): Promise<number | null> {
   const { config, mirror, clock } = session;
   const placed = await mirror.orders.place(spec, clock.now(), accessId(session.access()));
+  await warnOfOtherAccess(io.stderr, session, spec);
   printLine(
     io.stderr,
     placed.joined
@@ -92,6 +95,22 @@ export async function followPass(
     return null;
   }
   return await printEnd(io, session, ended, json);
+}
+
+/** A daemon refuses the consent to another account of a command with another access. */
+async function warnOfOtherAccess(
+  stderr: Output,
+  { mirror, access }: Session,
+  { acceptAccount }: PassSpec,
+): Promise<void> {
+  const { fingerprint, address } = await mirror.account();
+  if (acceptAccount || fingerprint === null || address === null) return;
+  if (accessId({ fingerprint, address }) === accessId(access())) return;
+  printWarning(
+    stderr,
+    'The daemon last read the service with another key or address than those of this command. It does the ' +
+      'work with its own.',
+  );
 }
 
 /** `The same sync is already running, begun 3 min ago`. */

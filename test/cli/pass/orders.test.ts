@@ -386,6 +386,22 @@ test('sync exits 1 and prints the reason when the daemon gives the order up with
   });
 });
 
+test('a sync warns if the daemon has last read the service with another key', async () => {
+  const { program, start, daemon, carryOut } = await worldOf();
+  const { writer } = await daemon();
+  const { INBOX_API_URL: address = '' } = program.env;
+  await writer.proveAccount({ address, fingerprint: keyFingerprint('another key') });
+  const warning = 'The daemon last read the service with another key or address than those of this command.';
+  const sync = start('sync');
+  await sync.printed('as order 1');
+  await carryOut(writer);
+  expect((await sync.ended).stderr).toContain(warning);
+  await writer.proveAccount({ address: 'https://other.example/v1', fingerprint: keyFingerprint(SECRET) });
+  expect((await program.run('resync', '--detach')).stderr).toContain(warning);
+  await writer.proveAccount({ address, fingerprint: keyFingerprint(SECRET) });
+  expect((await program.run('sync', '--detach')).stderr).not.toContain(warning);
+});
+
 test('a sync whose order a person cancels before its turn reports no request of the order before it', async () => {
   const { program, database, start, daemon, carryOut, clock } = await worldOf();
   const { writer } = await daemon();

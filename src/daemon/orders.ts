@@ -1,7 +1,7 @@
 import { type Clock, HOUR, MINUTE } from '../core/clock.ts';
 import { isMirrorError, MirrorError } from '../core/errors.ts';
 import { duration } from '../core/humanize.ts';
-import { INBOXES, type ListKey } from '../core/lists.ts';
+import type { ListKey } from '../core/lists.ts';
 import type { Outage } from '../mirror/gate/outage.ts';
 import { coversInbox, type Writer } from '../mirror/mirror.ts';
 import type { Order } from '../mirror/passes/orders.ts';
@@ -154,7 +154,7 @@ export class OrderRunner {
   async #isForeign({ id, acceptAccount, access, startedAt }: Order): Promise<boolean> {
     const { mirror, account } = this.#deps;
     if (!acceptAccount || access === null || access === account.access()) return false;
-    return startedAt === null || !(await mirror.sweeps.isReadBy(id, INBOXES, 'after'));
+    return startedAt === null || !(await mirror.passes.isConsentUsed(id));
   }
 
   async #reportEnd(order: Order, { pass, lists, stopped }: PassReport): Promise<void> {

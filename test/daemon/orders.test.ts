@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
 import { iso } from '../../src/database/instants.ts';
-import { INBOXES } from '../../src/core/lists.ts';
 import { accessId } from '../../src/core/secrets.ts';
 import { openMirror } from '../../src/mirror/mirror.ts';
 import type { PassRecord } from '../../src/sync/record.ts';
@@ -419,13 +418,34 @@ test('a consent of a command with another access fails, unless its account has b
 
   const { address, fingerprint } = await mirror.account();
   const id = await place(accessId({ address: address!, fingerprint: fingerprint! }));
-  while (!(await first.writer.sweeps.isReadBy(id, INBOXES, 'after'))) await clock.sleep(100);
+  while (!(await first.writer.passes.isConsentUsed(id))) await clock.sleep(100);
   await first.stop();
   expect(await mirror.orders.read(id)).toMatchObject({ state: 'running' });
   // As if the key of the same account had been renewed meanwhile.
   await database.execute(`UPDATE sync_requests SET accept_access = 'another access' WHERE id = $1`, id);
   await house.start();
   expect(await ended(house, id)).toMatchObject({ state: 'done', error: null });
+});
+
+test('a consent that no daemon could use fails if the next one has another access', async () => {
+  const house = await daemonHouse(SHORT);
+  const { clock, sandbox, database } = house;
+  const first = await house.start();
+  await clock.sleep(10 * MINUTE);
+  sandbox.script(() => 'reset');
+  const id = await house.order({ acceptAccount: true });
+  await clock.sleep(2 * MINUTE);
+  await first.stop();
+  const { state, startedAt } = (await openMirror(database).orders.read(id))!;
+  expect([state, startedAt]).toEqual(['running', expect.any(Date)]);
+  sandbox.script(undefined);
+  await database.execute(`UPDATE sync_requests SET accept_access = 'another access' WHERE id = $1`, id);
+  const from = sandbox.arrivals.length;
+  await house.start();
+  const order = await ended(house, id);
+  // A scheduled reading of the inboxes came first.
+  expect(askedSince(sandbox, from).some((path) => path.startsWith('/inboxes?'))).toBe(true);
+  expect(order).toMatchObject({ state: 'failed', error: expect.stringContaining('another key') as string });
 });
 
 test('an order for an unknown inbox fails, and the daemon carries out the next one', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { HOUR } from '../../src/core/clock.ts';
+import { MirrorError } from '../../src/core/errors.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import type { Client, Page } from '../../src/service/client.ts';
 import type { Http } from '../../src/service/http.ts';
@@ -333,6 +334,37 @@ describe('another account behind the mirror', () => {
       expect(stopped).toEqual(OTHER_ACCOUNT);
       expect((stopped as Error).message).toContain('If it shall replace the content of this mirror');
       expect(await contents(mirror)).toEqual(before);
+    },
+  );
+
+  test.each(['before its inboxes were read', 'after that'])(
+    'is accepted once more if its consent was interrupted %s, and the first account came back',
+    async (when) => {
+      const on = { now: true };
+      const address = (): string => `http://${on.now ? 'first' : 'second'}.example/v1`;
+      const mirror = await synced({ address, wrapHttp: withIds((id) => `9${id}`, on) });
+      const isEarly = when === 'before its inboxes were read';
+      const stop = new AbortController();
+      mirror.sandbox.script(({ path }) => {
+        if (path.includes('/tags')) stop.abort(new MirrorError('STOPPED', 'stopped by a test'));
+        return isEarly ? 'reset' : undefined;
+      });
+      on.now = false;
+      expect((await mirror.sync({ acceptAccount: true }, stop.signal)).stopped).not.toBeNull();
+      mirror.sandbox.script(undefined);
+      mirror.clock.advance(HOUR);
+      on.now = true;
+      expect((await mirror.sync({ acceptAccount: !isEarly })).stopped).toBeNull();
+      mirror.clock.advance(HOUR);
+      on.now = false;
+
+      const report = await mirror.sync({ acceptAccount: true });
+
+      expect(report.stopped).toBeNull();
+      const outcomes = report.lists.map(({ outcome }) => outcome);
+      // The lists of the first account's inboxes are skipped.
+      expect(new Set(outcomes)).toEqual(new Set(['complete', 'skipped']));
+      expect((await mirror.sync()).stopped).toBeNull();
     },
   );
 });

@@ -5,6 +5,7 @@ import type { ListName } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 import type { FencedDatabase } from '../lease.ts';
+import { readSetting, writeSetting } from '../settings/settings.ts';
 import { coversInbox, listsText, type Scope } from './scope.ts';
 import { OPEN_PASS } from './states.ts';
 
@@ -13,6 +14,9 @@ import { OPEN_PASS } from './states.ts';
  * of date. The limit is longer than a wait for the day's budget, which can take a day and some seconds.
  */
 const RESUMABLE_HOURS = 36;
+
+/** The setting that holds the id of the pass whose consent to another account was used last. */
+const CONSENT = 'account_consent';
 
 /** A pass as requested: its scope and its kind. */
 export interface PassSpec extends Scope {
@@ -50,7 +54,9 @@ export class Passes {
   }
 
   /**
-   * Begins the order, or resumes an interrupted pass of the same kind and scope, or begins a new one.
+   * Begins the order, or resumes an interrupted pass of the same kind and scope, or begins a new one. A
+   * consent to another account begins again until it is used, and after another one was: lists that were read
+   * since it first began may be those of the earlier account.
    * @param access in use (`accessId`): a consent to another account is resumed with the same one only
    * @throws MirrorError `STOPPED` if a person has cancelled the order
    */
@@ -88,7 +94,8 @@ export class Passes {
       // A person who runs the command again gives a consent of this moment. An order keeps its own.
       if (open !== undefined && spec.orderId === undefined)
         await tx.execute(`UPDATE sync_requests SET requested_at = $2 WHERE id = $1`, open.id, iso(now));
-      if (open?.started_at) return { id: open.id, startedAt: open.started_at, resumed: true };
+      const mayResume = !spec.acceptAccount || (await readConsent(tx)) === open?.id;
+      if (open?.started_at && mayResume) return { id: open.id, startedAt: open.started_at, resumed: true };
       const startedAt = Math.max(now, (await lastSweepHeartbeat(tx)) + 1);
       const id = open?.id ?? (await insertPass(tx, { ...spec, lists, accepted }, now));
       // The ledger moves an order's time with a set clock, even if the order came after the clock was set.
@@ -102,6 +109,16 @@ export class Passes {
       );
       return { id, startedAt: new Date(startedAt), resumed: false };
     });
+  }
+
+  /** Records that a consent to another account is used: the mirror has the inboxes that its pass has read. */
+  async useConsent(passId: number): Promise<void> {
+    await this.#fenced.write((tx) => writeSetting(tx, CONSENT, String(passId)));
+  }
+
+  /** True if this pass has the last consent to another account that was used. */
+  async isConsentUsed(passId: number): Promise<boolean> {
+    return (await readConsent(this.#fenced.database)) === passId;
   }
 
   /** Records that a pass is under way, so that a long one does not look interrupted. */
@@ -129,6 +146,11 @@ export class Passes {
       if (ended > 0 && state === 'done') await endCovered(tx, passId, now);
     });
   }
+}
+
+async function readConsent(sql: Pick<Sql, 'query'>): Promise<number | null> {
+  const id = await readSetting(sql, CONSENT);
+  return id === null ? null : Number(id);
 }
 
 async function insertPass(

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { HOUR } from '../../src/core/clock.ts';
+import { HOUR, MINUTE } from '../../src/core/clock.ts';
 import type { PassSpec } from '../../src/mirror/passes/passes.ts';
+import type { ScriptedOutcome } from '../../src/sandbox/sandbox.ts';
 import type { TestMirror } from '../support/mirror.ts';
 import { passSpec } from '../support/pass-spec.ts';
 import { downFrom } from '../support/outage.ts';
@@ -111,6 +112,43 @@ describe('a consent to deletions', () => {
     await mirror.sync();
     await expectEqualToService(mirror);
   });
+
+  test.each<[string, () => ScriptedOutcome]>([
+    ['no answer', () => 'reset'],
+    ['a 500', () => ({ status: 500 })],
+    ['a 503 that asks to wait', () => ({ status: 503, headers: { 'retry-after': '600' } })],
+    ['a 429 that asks to wait', () => ({ status: 429, headers: { 'retry-after': '600' } })],
+    ['a page of HTML', () => ({ status: 200, body: '<html>' })],
+  ])(
+    'that was interrupted deletes no row that came back, if questions about rows get %s',
+    async (_, answer) => {
+      const mirror = await syncedMirror(100, { pageSize: 10 });
+      const { id, conversations } = firstInbox(mirror.sandbox);
+      const hidden = firstIds(conversations, 30);
+      removeConversations(mirror, id, hidden);
+      await syncTwice(mirror);
+      const accepted = { kind: 'resync', acceptDeletes: true } as const;
+      let pages = 0;
+      mirror.sandbox.script(({ path }) => {
+        if (!path.includes('/conversations?')) return undefined;
+        pages += 1;
+        return pages > 3 ? 'reset' : undefined;
+      });
+      expect(reportOn(await mirror.sync(accepted), 'conversations')).toMatchObject({ outcome: 'paused' });
+      for (const item of hidden) mirror.sandbox.world.restoreConversation(id, item);
+      mirror.sandbox.script(({ path }) => (/conversations\/\d+/.test(path) ? answer() : undefined));
+      for (let run = 0; run < 3; run++) {
+        mirror.clock.advance(10 * MINUTE);
+        const { pass } = await mirror.sync(accepted);
+        if (run === 0) expect(pass.resumed).toBe(true);
+        expect(await count(mirror.database, `conversations WHERE deleted_at IS NOT NULL`)).toBe(0);
+      }
+      mirror.sandbox.script(undefined);
+      mirror.clock.advance(HOUR);
+      await mirror.sync(accepted);
+      await expectEqualToService(mirror);
+    },
+  );
 
   rule('covers no later rows because the clock was set ahead just before it was given', async () => {
     const lists = { empty: false };

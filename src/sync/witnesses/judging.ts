@@ -233,7 +233,12 @@ async function needsPerson(
  * Holds the suspects that still need a person after the service's answers. A sweep reports it once, although
  * a round judges the suspects of each page.
  */
-async function hold(deps: SweepDeps, sweep: Sweep, due: readonly Suspect[], isLacking: boolean) {
+export async function hold(
+  deps: SweepDeps,
+  sweep: Sweep,
+  due: readonly Suspect[],
+  isLacking: boolean,
+): Promise<number> {
   const { mirror, onEvent } = deps;
   const isHeld = await needsPerson(deps, sweep, due, isLacking);
   const held = isHeld ? due.length : 0;

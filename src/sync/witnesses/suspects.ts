@@ -2,7 +2,7 @@ import type { Suspect } from '../../mirror/items/suspects/suspects.ts';
 import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
 import type { SweepDeps, Tally } from '../deps.ts';
 import { hearSuspects, type Settling } from './hearing.ts';
-import { byIdentity, condemn, isIndependent, judgeSuspects } from './judging.ts';
+import { byIdentity, condemn, hold, isIndependent, judgeSuspects } from './judging.ts';
 import { spread } from './sample.ts';
 import { askUnlisted } from './unlisted.ts';
 
@@ -32,7 +32,8 @@ const MOST_ASKED_AGAIN = 3;
  * If they are too many, or all users or tags of an inbox, nothing is marked, unless a person accepts it. A
  * consent covers the rows that were missing when it was given, and before this sweep began. Others are judged
  * by the next sweep: the list may be faulty by the time at which the consent is carried out. If an earlier
- * run has read some of the pages, rows are asked for first: the service may have them again.
+ * run has read some of the pages, rows are asked for first: the service may have them again. Without an
+ * answer, they are held once more.
  *
  * @param options `isResumed`: an earlier run has read some of the pages
  * @returns how many rows are held for a person
@@ -50,38 +51,48 @@ export async function settleSuspects(
   const ids = await acceptedIds(deps, sweep, options);
   const isAccepted = (suspect: Suspect): boolean => ids.has(suspect.id) && isIndependent(suspect, sweep, 0);
   const accepted = suspects.filter(isAccepted);
-  const returnedOne = options.isResumed ? await stillThere(deps, sweep, accepted, options, tally) : null;
-  const condemned = new Set(returnedOne === null ? accepted : []);
-  await condemn(deps, sweep, { suspects: [...condemned], accepted: true }, tally);
-  const others = suspects.filter((suspect) => !condemned.has(suspect) && suspect !== returnedOne);
-  if (others.length === 0) return 0;
+  const seen = options.isResumed ? await askForAccepted(deps, sweep, accepted, options, tally) : 'none';
+  if (seen === 'none') await condemn(deps, sweep, { suspects: accepted, accepted: true }, tally);
+  const kept = seen === 'unknown' ? await hold(deps, sweep, accepted, isLacking) : 0;
+  const judgedApart = new Set(seen === 'none' || seen === 'unknown' ? accepted : [seen]);
+  const others = suspects.filter((suspect) => !judgedApart.has(suspect));
+  if (others.length === 0) return kept;
   // The brake does not count the deletions of a sweep that a person has accepted: it deletes no other row.
   const onlyAcquits = options.acceptedBy !== null || hasAccepted;
   const judging = { ...options, onlyAcquits, isLacking };
-  if (isLacking || byIdentity(sweep)) return (await judgeSuspects(deps, sweep, others, judging, tally)).held;
+  if (isLacking || byIdentity(sweep)) {
+    const verdict = await judgeSuspects(deps, sweep, others, judging, tally);
+    return kept + verdict.held;
+  }
   // A row that its list has left out once, and that its search does not find any more, may have another name.
   const waiting = others.filter(({ id }) => returned.has(id));
   const clear = others.filter(({ id }) => !returned.has(id));
   const judged = await judgeSuspects(deps, sweep, clear, judging, tally);
   const { held } = await judgeSuspects(deps, sweep, waiting, { ...judging, isLacking: true }, tally);
   if (judged.held > 0 && held > 0) await deps.mirror.suspects.hold(sweep, judged.held + held);
-  return judged.held + held;
+  return kept + judged.held + held;
 }
 
-/** The first accepted suspect that the service returns, or null; of many suspects, a part is asked for. */
-async function stillThere(
+/**
+ * Asks for the accepted suspects; if they are many, for a part.
+ * @returns the first one that the service returns; else `none` if it does not know one of them, or if there
+ *   is none; else `unknown`
+ */
+async function askForAccepted(
   deps: SweepDeps,
   sweep: Sweep,
   accepted: readonly Suspect[],
   options: Settling,
   tally: Tally,
-): Promise<Suspect | null> {
+): Promise<Suspect | 'none' | 'unknown'> {
   const most = options.askedBefore ? MOST_ASKED_AGAIN : MOST_ASKED;
   const asked = spread(accepted, most, sweep.id).slice(0, most);
-  if (asked.length === 0) return null;
+  if (asked.length === 0) return 'none';
   const questions = { asked, isBatch: true, counts: () => false, mayCondemn: () => false };
   const { answers } = await hearSuspects(deps, sweep, questions, options, tally);
-  return asked.find(({ id }) => answers.get(id) === 'there') ?? null;
+  const returned = asked.find(({ id }) => answers.get(id) === 'there');
+  if (returned !== undefined) return returned;
+  return [...answers.values()].includes('open') ? 'none' : 'unknown';
 }
 
 async function acceptedIds(

@@ -427,6 +427,15 @@ test('a consent of a command with another access fails, unless its account has b
   expect(await ended(house, id)).toMatchObject({ state: 'done', error: null });
 });
 
+test('a consent joins the same one of a command with the same access only', async () => {
+  const { database, clock } = await daemonHouse(SHORT);
+  const { orders } = openMirror(database);
+  const consent = passSpec({ acceptAccount: true });
+  const { id } = await orders.place(consent, clock.now(), 'one access');
+  expect(await orders.place(consent, clock.now(), 'another access')).toEqual({ id: id + 1, joined: false });
+  expect(await orders.place(consent, clock.now(), 'one access')).toEqual({ id, joined: true });
+});
+
 test('a consent that no daemon could use fails if the next one has another access', async () => {
   const house = await daemonHouse(SHORT);
   const { clock, sandbox, database } = house;

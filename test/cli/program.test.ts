@@ -399,6 +399,16 @@ test('lookup finds a user by e-mail and a tag by name', async () => {
   expect(
     (await program.run('lookup', 'user', '--inbox', inbox.id, '--email', 'nobody@example.com')).stdout,
   ).toBe('(0 users)\n');
+  program.sandbox.script(() => ({
+    status: 200,
+    body: '{"results":[{"name":"no id"}],"pagination":{"next_page":null}}',
+  }));
+  expect(await program.run('lookup', 'tag', '--inbox', inbox.id, '--name', 'no id')).toMatchObject({
+    exitCode: 0,
+    stdout: '(0 tags)\n',
+    stderr: expect.stringContaining('or unreadable rows') as string,
+  });
+  program.sandbox.script(undefined);
   expect(await program.run('lookup', 'user', '--inbox', '999', '--email', 'a@b.c')).toMatchObject({
     exitCode: 1,
     stderr: expect.stringContaining('404') as string,

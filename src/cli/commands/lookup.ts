@@ -56,7 +56,7 @@ async function printMatches(io: Io, { list, inbox, term, json }: Lookup): Promis
     if (json) printJson(io.stdout, asJson(items));
     else printLine(io.stdout, await asTable(io, list, items));
     if (!complete)
-      printWarning(io.stderr, 'this is only the first page of results; the service may have more.');
+      printWarning(io.stderr, 'there may be more: the answer has further pages, or unreadable rows.');
     return EXIT.done;
   });
 }

@@ -101,7 +101,7 @@ export class BudgetReader {
     return await this.#sql.query<SpentKind>(
       `SELECT reason, list, CASE ${LEAVES_IN_HOUR} END AS hour, count(*) AS requests
        FROM (SELECT reason, list, sent_at FROM requests WHERE sent_at > $1
-         ${counted === null ? '' : `ORDER BY id LIMIT $${HOURS.length + 1}`}) AS counted
+         ${counted === null ? '' : `ORDER BY sent_at, id LIMIT $${HOURS.length + 1}`}) AS counted
        GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`,
       ...HOURS.map((hour) => iso(start + hour * HOUR)),
       ...(counted === null ? [] : [counted]),

@@ -88,7 +88,9 @@ async function judge(
   if (suspects.length === 0) return NOTHING;
   const { goneAfterMs } = deps;
   const { onlyAcquits = false, isLacking = false, singly = false } = options;
-  const isBatch = !singly && suspects.length > MOST_ASKED;
+  // A search leaves no mark: runs that are too short for all of them would begin again each time.
+  const mostAsked = options.askedBefore && !byIdentity(sweep) ? SAMPLE : MOST_ASKED;
+  const isBatch = !singly && suspects.length > mostAsked;
   const isDue = (suspect: Suspect): boolean =>
     (sweep.list === 'conversations' && !isBatch) || isIndependent(suspect, sweep, goneAfterMs);
   const due = onlyAcquits ? [] : suspects.filter(isDue);
@@ -152,10 +154,6 @@ async function missedAgain(
 /** True if the service can be asked for the list's items by their ids. */
 export function byIdentity({ list }: Sweep): boolean {
   return SEARCHED_BY[list] === null;
-}
-
-function hasRefuted({ answers }: Testimony): boolean {
-  return [...answers.values()].includes('there');
 }
 
 /**
@@ -278,8 +276,8 @@ async function hear(
   if (!isBatch) return await ask(inTurn);
   const sample = sampleOf(due, suspects, sweep.id);
   const heard = await ask(sample);
-  const isOpen = heard.extent === 'whole' && !hasRefuted(heard) && mayDecide;
-  if (sweep.list !== 'inboxes' || !isOpen) return heard;
+  const isRefuted = [...heard.answers.values()].includes('there');
+  if (sweep.list !== 'inboxes' || heard.extent !== 'whole' || isRefuted || !mayDecide) return heard;
   // An inbox takes all its rows with it, so that each one is asked for.
   return await ask(due.filter((suspect) => !sample.includes(suspect)));
 }

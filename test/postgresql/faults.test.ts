@@ -229,7 +229,7 @@ test.each([
   ['53200', 'is short of memory'],
   ['57014', 'has stopped the statement'],
   ['40001', 'is being changed'],
-  ['25P04', 'has closed the connection'],
+  ['25P04', 'longer than its transaction_timeout'],
   ['55000', 'is being changed'],
   ['58030', 'cannot read or write its files'],
 ])('a write that the server refuses with %s stops the pass with a message: %s', async (state, sentence) => {
@@ -245,6 +245,47 @@ test.each([
   expect((await mirror.sync()).stopped).toMatchObject({
     code: 'DATABASE',
     message: expect.stringContaining(sentence),
+  });
+});
+
+describe('a role with a transaction_timeout', () => {
+  const ENDLESS = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)';
+  const GRANT = 'GRANT SELECT ON ALL TABLES IN SCHEMA public TO me';
+  const LIMIT = `ALTER ROLE me SET transaction_timeout = '300ms'`;
+
+  test('creates and fills a mirror, because the mirror’s own sessions have no such limit', async () => {
+    const path = await asRole(await newPlace(), 'GRANT USAGE, CREATE ON SCHEMA public TO me', LIMIT);
+    const mirror = await mirrorOf({ path });
+    expect(await mirror.database.query('SHOW transaction_timeout')).toEqual([{ transaction_timeout: '0' }]);
+    expect((await mirror.sync()).stopped).toBeNull();
+  });
+
+  test('reads with a message that names the limit', async () => {
+    const reader = await openReadOnly(await asRole(await freshMirrorFile(), GRANT, LIMIT));
+    onTestFinished(() => reader.close());
+    expect(await failureOf(reader.query(`${ENDLESS} SELECT count(*) FROM n`))).toEqual({
+      code: 'DATABASE',
+      message: expect.stringMatching(
+        /longer than its transaction_timeout allows.*\(.* transaction timeout\)/,
+      ),
+    });
+  });
+
+  test('reads with that message also after a pause in which the server has ended the transaction', async () => {
+    const path = await freshMirrorFile();
+    const reader = await openReadOnly(await asRole(path, GRANT, LIMIT));
+    onTestFinished(() => reader.close());
+    const { rows } = await reader.query(`${ENDLESS} SELECT i FROM n`);
+    const other = await temporaryDatabase(path);
+    const sessions = (): Promise<unknown[]> =>
+      other.query(`SELECT pid FROM pg_stat_activity WHERE query LIKE 'WITH RECURSIVE%'
+        AND datname = current_database() AND pid <> pg_backend_pid()`);
+    const readSlowly = async (): Promise<void> => {
+      for await (const [i] of rows) if (i === 1) await expect.poll(sessions).toEqual([]);
+    };
+    expect(await failureOf(readSlowly())).toMatchObject({
+      message: expect.stringContaining('transaction_timeout'),
+    });
   });
 });
 

@@ -98,12 +98,18 @@ const CAUSES: [RegExp, string][] = [
       'Nothing is lost; run the command again, or raise the server’s statement_timeout',
   ],
   [
+    /^25P04/,
+    'has ended the transaction: it took longer than its transaction_timeout allows. ' +
+      'Nothing is lost; raise this setting of the role, the database or the server, then run the command ' +
+      'again',
+  ],
+  [
     /^(58|XX00[12]|F0)/,
     'cannot read or write its files. Nothing that was applied is lost; the server’s log has the details',
   ],
   [/^no answer for /, SILENT],
   [/TlsConnectionError|SSL|certificate/i, UNSAFE],
-  [/^(ECONNRESET|EPIPE|08|57P|25P0[34])|ConnectionClosed/i, CUT],
+  [/^(ECONNRESET|EPIPE|08|57P|25P03)|ConnectionClosed/i, CUT],
   [/connection terminated (?!due)|not queryable|connection error/i, CUT],
   [/DatabaseNotReachable|timeout/i, UNREACHABLE],
   // Any other code of the system, such as EMFILE. Node's own begin with ERR_.

@@ -32,6 +32,13 @@ const SESSION = ['idle_in_transaction_session_timeout = 20000'];
 const KEEP_COMMITTED = `SELECT set_config('synchronous_commit', 'local', false)
   WHERE current_setting('synchronous_commit') = 'off'`;
 
+/**
+ * A migration, or the sums of a day, may take longer than the limit that a role has. Servers before
+ * PostgreSQL 17 do not know the setting.
+ */
+const NO_LIMIT = `SELECT set_config('transaction_timeout', '0', false)
+  WHERE current_setting('transaction_timeout', true) IS NOT NULL`;
+
 /** A transaction that conflicts with others runs at most 5 times. */
 const ATTEMPTS = 5;
 
@@ -43,7 +50,7 @@ export async function openPostgres(url: string): Promise<Database> {
   const address = addressOf(url);
   const { schema, name } = address;
   const sequences = new SequenceWatch(schema);
-  const pool = poolOf(address, SESSION, [KEEP_COMMITTED]);
+  const pool = poolOf(address, SESSION, [KEEP_COMMITTED, NO_LIMIT]);
   const events = quietly(address, () => sequences.connectionLost());
   const onConnect = async (client: ClientBase): Promise<void> => {
     endWhenSilent(client);

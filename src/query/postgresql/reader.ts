@@ -52,7 +52,7 @@ interface ReadSession {
   readonly name: string;
   readonly signal: AbortSignal | undefined;
   /** Aborted when the connection breaks. The driver's cursor may miss that after its last row. */
-  readonly broken: AbortSignal;
+  readonly broken: AbortController;
   /** The names of the migrations that the mirror has. */
   applied: readonly string[];
 }
@@ -78,7 +78,7 @@ export async function openPostgresReadOnly(
     client,
     name: address.name,
     signal,
-    broken: broken.signal,
+    broken,
     applied: [],
   };
   let onServer: ServerSession | undefined;
@@ -165,9 +165,13 @@ async function runQuery(session: ReadSession, sql: string, values: readonly Cell
       types: { getTypeParser: parserOf },
     }),
   );
+  // The server names its reason between two reads, then cuts the connection.
+  cursor.on('error', (error: DatabaseError) => {
+    if (error.severity === 'FATAL') broken.abort(error);
+  });
   const next = async (rows: number): Promise<Batch> => {
     try {
-      return await unlessAborted(unlessAborted(readBatch(cursor, rows), broken), signal);
+      return await unlessAborted(unlessAborted(readBatch(cursor, rows), broken.signal), signal);
     } catch (error) {
       throw signal?.aborted === true ? signal.reason : await asFault(session, sql, error);
     }

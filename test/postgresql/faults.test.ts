@@ -489,6 +489,22 @@ describe('a mirror in a separate schema', () => {
   });
 });
 
+test('a database is addressed by its name, whatever characters that has', async () => {
+  const name = `a/b?c#d%e%2Ff:g@h+i&j=k ü ${process.pid}`;
+  await onServer(`CREATE DATABASE "${name}"`);
+  onTestFinished(() => onServer(`DROP DATABASE "${name}" WITH (FORCE)`));
+  const url = postgresUrl(encodeURIComponent(name));
+  const mirror = await mirrorOf({ path: url, sandbox: { conversations: [5] } });
+  expect((await mirror.sync()).stopped).toBeNull();
+  const reader = await openReadOnly(url);
+  onTestFinished(() => reader.close());
+  const { rows } = await reader.query('SELECT current_database(), count(*) FROM conversations');
+  expect(await Array.fromAsync(rows)).toEqual([[name, 5]]);
+  const opened = await openMirror(url);
+  onTestFinished(() => opened.close());
+  expect(await opened.prisma.conversations.count()).toBe(5);
+});
+
 test('instants are read in UTC, whatever the server’s time zone', async () => {
   const url = await freshMirrorFile();
   await onServer(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET TimeZone = 'Asia/Kolkata'`);

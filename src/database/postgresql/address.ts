@@ -2,6 +2,8 @@
 export interface PostgresAddress {
   /** For the driver; it includes the password. */
   readonly connectionString: string;
+  /** The name of the database. The driver would leave some of its characters as %XX. */
+  readonly database: string;
   readonly schema: string;
   /** For messages; it has no password. */
   readonly name: string;
@@ -34,17 +36,19 @@ export function addressOf(url: string): PostgresAddress {
   const host = address.host === '' ? (parameters.get('host') ?? 'localhost') : address.host;
   return {
     connectionString,
+    database: decodeURIComponent(address.pathname.slice(1)),
     schema,
     name: `postgresql://${user}${host}${address.pathname}?schema=${schema}`,
   };
 }
 
-/** The driver's options for every connection. */
-export function connectionTo({ connectionString }: PostgresAddress) {
+/** The options of every client (client.ts). */
+export function connectionTo({ connectionString, database }: PostgresAddress) {
   // Without keep-alive, a statement would wait two hours for a server whose machine is gone.
   const keepAlive = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 };
   return {
     connectionString,
+    database,
     application_name: 'inbox-mirror',
     connectionTimeoutMillis: 10_000,
     ...keepAlive,

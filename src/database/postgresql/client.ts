@@ -5,12 +5,25 @@ import { duration } from '../../core/humanize.ts';
 
 type Callback = Parameters<Client['connect']>[0];
 
+/** Connects to the database that `database` names: the driver would prefer its own reading of the address. */
+export class MirrorClient extends Client {
+  /** The driver's types leave it out. */
+  declare readonly connectionParameters: { database: string };
+
+  constructor(config?: ClientConfig) {
+    super(config);
+    if (config?.database === undefined) return;
+    this.connectionParameters.database = config.database;
+    this.database = config.database;
+  }
+}
+
 /**
  * A client of a pool. The driver's own reads the files of certificates when it is made, and a pool makes it
  * in callbacks of its own: a file that is missing for a moment would end the process. Here it fails the
  * connection.
  */
-export class PooledClient extends Client {
+export class PooledClient extends MirrorClient {
   /** Why the client could not be made. Declared only: an initialiser would run after the constructor. */
   declare failure: Error | undefined;
 

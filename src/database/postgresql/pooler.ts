@@ -1,6 +1,7 @@
-import { Client, type ClientBase } from 'pg';
+import type { ClientBase } from 'pg';
 import { MirrorError } from '../../core/errors.ts';
 import { connectionTo, type PostgresAddress } from './address.ts';
+import { MirrorClient } from './client.ts';
 
 /** How often the two connections compare their sessions: other clients of a pooler may come between. */
 const ROUNDS = 5;
@@ -20,7 +21,7 @@ export async function refuseTransactionPooling(client: ClientBase, address: Post
   const own = await sessionOf(client);
   // The login named the same process of the server, so no pooler is between.
   if (own === processID) return;
-  const second = new Client({ ...connectionTo(address), query_timeout: PATIENCE_MS });
+  const second = new MirrorClient({ ...connectionTo(address), query_timeout: PATIENCE_MS });
   // A broken connection fails its query.
   second.on('error', () => undefined);
   try {

@@ -1,5 +1,6 @@
-import { Client, type ClientBase } from 'pg';
+import type { ClientBase } from 'pg';
 import { connectionTo, type PostgresAddress } from './address.ts';
+import { MirrorClient } from './client.ts';
 
 /** A session of the server. A process id alone may name another session later. */
 export interface ServerSession {
@@ -25,9 +26,9 @@ export async function serverSession(client: ClientBase): Promise<ServerSession> 
  * whatever it has set. A failure is not reported: the session has lost its client in any case.
  */
 export async function endSession(address: PostgresAddress, { pid, began }: ServerSession): Promise<void> {
-  let second: Client | undefined;
+  let second: MirrorClient | undefined;
   try {
-    second = new Client({
+    second = new MirrorClient({
       ...connectionTo(address),
       connectionTimeoutMillis: PATIENCE_MS,
       query_timeout: PATIENCE_MS,

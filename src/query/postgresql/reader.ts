@@ -1,6 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import type { Readable } from 'node:stream';
-import { Client, DatabaseError } from 'pg';
+import { type Client, DatabaseError } from 'pg';
 import Cursor from 'pg-cursor';
 import { unlessAborted } from '../../core/abortable.ts';
 import { SECOND } from '../../core/clock.ts';
@@ -12,6 +12,7 @@ import {
   type PostgresAddress,
   sessionOf,
 } from '../../database/postgresql/address.ts';
+import { MirrorClient } from '../../database/postgresql/client.ts';
 import { postgresql } from '../../database/postgresql/dialect.ts';
 import { asPostgresError } from '../../database/postgresql/errors.ts';
 import { refuseTransactionPooling } from '../../database/postgresql/pooler.ts';
@@ -189,7 +190,7 @@ async function runQuery(session: ReadSession, sql: string, values: readonly Cell
 /** @throws MirrorError `DATABASE` if the address names a file that is missing, such as a certificate */
 function clientOf(address: PostgresAddress): Client {
   try {
-    return new Client(connectionTo(address));
+    return new MirrorClient(connectionTo(address));
   } catch (error) {
     throw asPostgresError(error, address.name);
   }

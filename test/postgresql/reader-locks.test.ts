@@ -28,29 +28,53 @@ const ROW_LOCKS = ['KEY SHARE', 'SHARE', 'NO KEY UPDATE', 'UPDATE'];
 
 let roles = 0;
 
-/** The statements of docs/sql.md that create a role for readers, for a role of this name. */
-function documentedRole(role: string): string {
-  const text = readFileSync('docs/sql.md', 'utf8').split('## A role for readers on PostgreSQL')[1] ?? '';
-  const [, statements = ''] = text.split('```');
-  // They are for a mirror in its own schema; the text says what to change for one without.
-  const lines = statements.split('\n').filter((line) => !line.includes('search_path'));
-  return lines
-    .join('\n')
-    .replaceAll('SCHEMA mirror', 'SCHEMA public')
-    .replaceAll(/\breader\b/g, role);
+interface Recipe {
+  /** The statements of a superuser. */
+  readonly role: string;
+  /** The statements of the daemon's role. */
+  readonly grants: string;
 }
 
-/** Connects as the documented reader. It switches off the settings that would end its locks. */
-async function connectReader(url: string): Promise<Client> {
-  const role = `reader_${process.pid}_${(roles += 1)}`;
-  await onServer(documentedRole(role), url);
+/** The statements of docs/sql.md that create a role for readers, for a role of this name. */
+function documentedReader(role: string): Recipe {
+  const text = readFileSync('docs/sql.md', 'utf8').split('## A role for readers on PostgreSQL')[1] ?? '';
+  const [, statements = '', , grants = ''] = text.replaceAll(/\breader\b/g, role).split('```');
+  return { role: statements, grants };
+}
+
+/** The same for a mirror in the schema `public`. The text says what to change for it. */
+function readerOfPublic(role: string): Recipe {
+  const recipe = documentedReader(role);
+  return {
+    role: recipe.role.replace(/^ALTER ROLE .* search_path .*$/m, ''),
+    grants: recipe.grants.replaceAll('SCHEMA mirror', 'SCHEMA public'),
+  };
+}
+
+const newRole = (): string => `reader_${process.pid}_${(roles += 1)}`;
+
+/** The address of a database for a role whose password is that of the documents. It is dropped at the end. */
+function addressFor(role: string, url: string): string {
   onTestFinished(() => onServer(`DROP OWNED BY ${role}; DROP ROLE ${role}`, url));
   const address = new URL(url);
   address.username = role;
   address.password = encodeURIComponent('…');
-  const reader = new Client(address.href);
-  await reader.connect();
-  onTestFinished(() => reader.end());
+  return address.href;
+}
+
+async function connect(address: string): Promise<Client> {
+  const client = new Client(address);
+  await client.connect();
+  onTestFinished(() => client.end());
+  return client;
+}
+
+/** Connects as the documented reader. It switches off the settings that would end its locks. */
+async function connectReader(url: string): Promise<Client> {
+  const role = newRole();
+  const recipe = readerOfPublic(role);
+  await onServer(recipe.role + recipe.grants, url);
+  const reader = await connect(addressFor(role, url));
   await reader.query(`SET default_transaction_read_only = off; SET statement_timeout = 0`);
   return reader;
 }
@@ -89,6 +113,27 @@ async function lockTables(reader: Client): Promise<Set<string>> {
   }
   return taken;
 }
+
+test('the documented roles of the daemon and of a reader are enough, and the reader gets its settings', async () => {
+  const url = await newPostgresDatabase();
+  const [daemon, role] = [newRole(), newRole()];
+  const text = readFileSync('docs/deploy.md', 'utf8').split('## PostgreSQL')[1] ?? '';
+  // The other statement of this block creates a database instead of the schema.
+  const [, statements = ''] = text.replace(/^CREATE DATABASE .*$/m, '').split('```');
+  await onServer(statements.replaceAll(/(ROLE|AUTHORIZATION) mirror\b/g, `$1 ${daemon}`), url);
+  const address = addressFor(daemon, url);
+  await temporaryDatabase(`${address}?schema=mirror`);
+  const recipe = documentedReader(role);
+  await onServer(recipe.role, url);
+  await onServer(recipe.grants, address);
+  const reader = await connect(addressFor(role, url));
+  expect((await reader.query('SELECT count(*)::integer AS open FROM conversation_facts')).rows).toEqual([
+    { open: 0 },
+  ]);
+  const settings = `SELECT current_setting('statement_timeout') AS limit, current_setting('jit') AS jit`;
+  expect((await reader.query(settings)).rows).toEqual([{ limit: '1min', jit: 'off' }]);
+  await expect(reader.query('CREATE TEMPORARY TABLE notes (id integer)')).rejects.toThrow('read-only');
+});
 
 test('a reader that takes every lock it can stops neither slots, orders, pages nor a start', async () => {
   const url = await freshMirrorFile();

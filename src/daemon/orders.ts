@@ -132,7 +132,7 @@ export class OrderRunner {
       await stopSweeps((key) => isWanted(order, key));
       const deps = { client, mirror, account, clock, goneAfterMs, signal, onEvent };
       const report = (await this.#isForeign(order))
-        ? { pass: await mirror.passes.begin(order, clock.now()), lists: [], stopped: foreignConsent() }
+        ? { pass: await mirror.passes.begin(order, clock.now()), lists: [], stopped: foreignConsent(order) }
         : await runPass(deps, order, places);
       await this.#reportEnd(order, report);
       this.#giveWay(order, report);
@@ -148,12 +148,13 @@ export class OrderRunner {
   }
 
   /**
-   * True for a consent whose command reads the service with another access. A consent ends with the reading
-   * of the inboxes: after that, the access is tested like any other.
+   * True for a consent whose command reads the service with another access, or which names none: an earlier
+   * version placed it. A consent ends with the reading of the inboxes: after that, the access is tested like
+   * any other.
    */
   async #isForeign({ id, acceptAccount, access, startedAt }: Order): Promise<boolean> {
     const { mirror, account } = this.#deps;
-    if (!acceptAccount || access === null || access === account.access()) return false;
+    if (!acceptAccount || access === account.access()) return false;
     return startedAt === null || !(await mirror.passes.isConsentUsed(id));
   }
 
@@ -201,7 +202,13 @@ export class OrderRunner {
   }
 }
 
-function foreignConsent(): MirrorError {
+function foreignConsent({ access }: Order): MirrorError {
+  if (access === null)
+    return new MirrorError(
+      'OTHER_ACCOUNT',
+      'An earlier version of this program placed the order, without the key and address of its command: ' +
+        'the daemon could accept another account. Nothing was read; run the command again.',
+    );
   return new MirrorError(
     'OTHER_ACCOUNT',
     'The daemon reads the service with another key or address than the command that gave the consent, so ' +

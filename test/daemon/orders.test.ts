@@ -436,6 +436,23 @@ test('a consent joins the same one of a command with the same access only', asyn
   expect(await orders.place(consent, clock.now(), 'one access')).toEqual({ id, joined: true });
 });
 
+test('a consent that an earlier version placed, without an access, fails and accepts no account', async () => {
+  const house = await daemonHouse(SHORT);
+  const { clock, sandbox, database } = house;
+  await house.start();
+  await clock.sleep(10 * MINUTE);
+  const before = sandbox.arrivals.length;
+  const spec = passSpec({ acceptAccount: true });
+  const { id } = await openMirror(database).orders.place(spec, clock.now(), null);
+  const again = 'Nothing was read; run the command again.';
+  expect(await ended(house, id)).toMatchObject({
+    state: 'failed',
+    error: expect.stringContaining(again) as string,
+  });
+  expect(askedSince(sandbox, before).filter((path) => path.startsWith('/inboxes?'))).toEqual([]);
+  expect(await ended(house, await house.order({ acceptAccount: true }))).toMatchObject({ state: 'done' });
+});
+
 test('a consent that no daemon could use fails if the next one has another access', async () => {
   const house = await daemonHouse(SHORT);
   const { clock, sandbox, database } = house;

@@ -2,7 +2,7 @@ import { onTestFinished } from 'vitest';
 import { MINUTE } from '../../src/core/clock.ts';
 import { isMirrorError } from '../../src/core/errors.ts';
 import type { ListName } from '../../src/core/lists.ts';
-import { type Access, keyFingerprint } from '../../src/core/secrets.ts';
+import { type Access, accessId, keyFingerprint } from '../../src/core/secrets.ts';
 import { Daemon } from '../../src/daemon/daemon.ts';
 import { housekeepDaily } from '../../src/daemon/housekeeping.ts';
 import { Pacer } from '../../src/daemon/sweeps/pacer.ts';
@@ -142,6 +142,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
   const alive = new Set<number>();
   let pids = 100;
 
+  const access = (): Access => ({ address: url, fingerprint: keyFingerprint(house.key) });
   const house: TestHouse = {
     clock,
     sandbox,
@@ -156,7 +157,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
     start,
     async order(spec = {}) {
       const whole = passSpec(spec);
-      return (await openMirror(database).orders.place(whole, clock.now())).id;
+      return (await openMirror(database).orders.place(whole, clock.now(), accessId(access()))).id;
     },
     status: () => readStatus(database, clock.now()),
     async late() {
@@ -204,7 +205,6 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
     });
     await use.refresh();
     const budget = options.lowersBudget === true ? use.budget : house.limits;
-    const access = (): Access => ({ address: url, fingerprint: keyFingerprint(house.key) });
     const { log } = testLog('debug', {
       secrets: () => [house.key],
       write: (line) => logged.push({ ...(JSON.parse(line) as LogLine), at: clock.now() }),

@@ -24,7 +24,8 @@ export const TABLE_SENTENCES: Readonly<Record<string, string>> = {
   leases: 'Which process writes (`writer`) or sends the next request (`slot`), and which keys were refused.',
   sync_requests: 'Each pass that a command requested.',
   schedules: 'When each kind of list is due.',
-  schedule_slots: 'The runs that each schedule names, for a year ahead, as series of equal steps.',
+  schedule_slots:
+    'The runs that each schedule names, each local time once, for a year ahead, as series of equal steps.',
   webhooks: 'How far the changes have been delivered to each webhook.',
   gate_state: 'The state of the gate across restarts, in one row.',
   settings: "Configuration values that the views need, and the way to the mirror's account.",

@@ -65,6 +65,7 @@ export { inboxNotInService } from './items/inboxes.ts';
 export { coversInbox } from './passes/scope.ts';
 export { isCancelled, isWithdrawn } from './passes/orders.ts';
 export { isOpenPass } from './passes/states.ts';
+export { newFrom, offsetsBetween } from './settings/offsets.ts';
 export { newestSweep, openAndComplete } from './sweeps/reader.ts';
 
 /** The mirror as every process may use it: nothing here needs the lease. `now` is epoch ms. */

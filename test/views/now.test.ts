@@ -304,6 +304,21 @@ test('a list with office-hour slots is fresh until Monday morning, also where no
   expect(await statesAt('2026-03-09T07:15:00.001Z')).toEqual([{ state: 'stale' }]);
 });
 
+test('a daily list is fresh through the night in which its slot occurs twice, and until the next one', async () => {
+  const mirror = await plainMirror([1]);
+  mirror.clock.advance(Date.parse('2026-10-24T16:20:00.000Z') - mirror.clock.now());
+  await mirror.sync();
+  const crons = cronsOfAll('30 2 * * *', { timezone: 'Europe/Berlin' });
+  await mirror.writer.keepSlots(crons, mirror.clock.now());
+  const statesAt = async (instant: string): Promise<unknown[]> => {
+    mirror.clock.advance(Date.parse(instant) - mirror.clock.now());
+    return await ask(mirror, `SELECT DISTINCT state FROM freshness`);
+  };
+  expect(await statesAt('2026-10-25T02:00:00.000Z')).toEqual([{ state: 'fresh' }]);
+  expect(await statesAt('2026-10-26T01:30:00.000Z')).toEqual([{ state: 'fresh' }]);
+  expect(await statesAt('2026-10-26T01:30:00.001Z')).toEqual([{ state: 'stale' }]);
+});
+
 test('slots are written again when the schedules change, and when fewer than a year are left', async () => {
   const mirror = await plainMirror([1]);
   const now = mirror.clock.now();

@@ -28,6 +28,18 @@ export function offsetsBetween(timezone: string, from: number, to: number): Offs
 }
 
 /**
+ * From when an offset's local times are new, epoch ms. Before, they repeat those of the offset before it,
+ * because the clocks were set back.
+ * @param nth the offset's index
+ */
+export function newFrom(offsets: readonly Offset[], nth: number): number {
+  const [before, offset] = [offsets[nth - 1], offsets[nth]];
+  const startsAt = offset?.startsAt ?? 0;
+  if (before === undefined || offset === undefined) return startsAt;
+  return startsAt + Math.max(0, before.offsetMs - offset.offsetMs);
+}
+
+/**
  * The instant of a local time, epoch ms: the first one if the local time occurs twice, that of the clock
  * change if it is skipped; null outside of the offsets.
  * @param local the local time as if it were UTC, epoch ms

@@ -3,7 +3,7 @@ import { LIST_NAMES, type ListName } from '../../core/lists.ts';
 import type { Database } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 import { readCoverDays } from '../bookmarks/rounds.ts';
-import { type Offset, offsetsBetween } from './offsets.ts';
+import { newFrom, type Offset, offsetsBetween } from './offsets.ts';
 import { readSetting, writeSetting } from './settings.ts';
 
 /** A schedule: which days of its time zone have slots, and when. */
@@ -57,7 +57,8 @@ export async function keepSlots(
   now: number,
 ): Promise<void> {
   const names = LIST_NAMES.map((list) => [list, schedules[list].expression, schedules[list].timezone]);
-  const wanted = JSON.stringify(names);
+  // Earlier versions wrote the second slot of a repeated local time too, under the names alone.
+  const wanted = JSON.stringify({ names, repeats: false });
   const stored = await readSetting(database, NAME);
   const kept = stored === null ? null : (JSON.parse(stored) as Kept);
   const graceMs = ((await readCoverDays(database)) - 1) * DAY;
@@ -118,13 +119,17 @@ function slotsBefore(series: readonly SlotSeries[], instant: number): number {
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-/** The slots of a schedule within the offsets of its time zone, as few series. They may overlap. */
+/**
+ * The slots of a schedule within the offsets of its time zone, as few series. They may overlap. A local time
+ * that occurs twice has one slot, the first: see `Cron.nextCounted`.
+ */
 function slotSeries(pattern: SlotPattern, offsets: readonly Offset[]): SlotSeries[] {
   const ofDay = seriesOfDay(pattern.secondsOfDay());
   const found: { startsAt: number; endsAt: number; stepMs: number }[] = [];
   /** The series that ends one step before an instant: one that begins there continues it. */
   const open = new Map<string, (typeof found)[number]>();
-  for (const { startsAt: from, endsAt: to, offsetMs } of offsets) {
+  for (const [nth, { endsAt: to, offsetMs }] of offsets.entries()) {
+    const from = newFrom(offsets, nth);
     const firstDay = Math.floor((from + offsetMs) / DAY) * DAY;
     for (let day = firstDay; day < to + offsetMs; day += DAY) {
       if (!pattern.isDay(day)) continue;

@@ -2,6 +2,7 @@ import { createTask, parse, type ScheduledTask } from 'node-cron';
 import { DAY, HOUR, MINUTE, SECOND } from '../../core/clock.ts';
 import { MirrorError } from '../../core/errors.ts';
 import type { ListName } from '../../core/lists.ts';
+import { newFrom, offsetsBetween } from '../../mirror/mirror.ts';
 import type { SlotPattern } from '../../mirror/settings/slots.ts';
 
 /** A schedule's slots, by the wall clock of its time zone. */
@@ -11,6 +12,12 @@ export interface Cron extends SlotPattern {
    * @throws MirrorError `CONFIG` if summer time skips every slot
    */
   next(after: number): number;
+  /**
+   * The first slot after an instant that counts for a promise. Of a local time that occurs twice, because the
+   * clocks are set back, the first slot counts. Otherwise a daily promise would last a day less that night.
+   * @throws MirrorError as `next` does
+   */
+  nextCounted(after: number): number;
 }
 
 /** Each zone differs from UTC by a multiple of 15 minutes, so each zone's hours begin at a UTC quarter. */
@@ -73,8 +80,6 @@ function createCron(expression: string, timezone: string): Cron {
       ),
     ),
   ].sort((a, b) => a - b);
-  const known: { after: number; next: number }[] = [];
-  const linked = new Map<number, number>();
 
   function search(after: number): number {
     const first = floorTo(after, QUARTER_MS);
@@ -99,21 +104,30 @@ function createCron(expression: string, timezone: string): Cron {
     throw noSlot(expression, timezone);
   }
 
-  return {
-    expression,
-    timezone,
-    ...timesOf(parsed, rest.slice(1)),
-    next(after) {
-      const remembered =
-        linked.get(after) ?? known.find((span) => span.after <= after && after < span.next)?.next;
-      if (remembered !== undefined) return remembered;
-      const next = search(after);
-      known.unshift({ after, next });
-      known.length = Math.min(known.length, REMEMBERED);
-      linked.set(after, next);
-      if (linked.size > MOST_LINKED) linked.delete(linked.keys().next().value ?? 0);
-      return next;
-    },
+  const next = remembering(search);
+  const nextCounted = remembering((after) => {
+    const found = next(after);
+    const zoneOffsets = offsetsBetween(timezone, found - DAY, found + 1);
+    const countsFrom = newFrom(zoneOffsets, zoneOffsets.length - 1);
+    return found < countsFrom ? nextCounted(countsFrom - 1) : found;
+  });
+  return { expression, timezone, ...timesOf(parsed, rest.slice(1)), next, nextCounted };
+}
+
+/** The search for a slot after an instant, whose newest answers are remembered. */
+function remembering(search: (after: number) => number): (after: number) => number {
+  const known: { after: number; next: number }[] = [];
+  const linked = new Map<number, number>();
+  return (after) => {
+    const remembered =
+      linked.get(after) ?? known.find((span) => span.after <= after && after < span.next)?.next;
+    if (remembered !== undefined) return remembered;
+    const next = search(after);
+    known.unshift({ after, next });
+    known.length = Math.min(known.length, REMEMBERED);
+    linked.set(after, next);
+    if (linked.size > MOST_LINKED) linked.delete(linked.keys().next().value ?? 0);
+    return next;
   };
 }
 

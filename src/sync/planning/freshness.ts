@@ -10,11 +10,12 @@ const SHORTEST_MS = 2 * MINUTE;
 /**
  * The age in ms up to which a list is fresh: from its last complete sweep to the second slot after that. The
  * second, so that neither a sweep in progress nor one missed slot raises an alarm. With a schedule for office
- * hours a list may therefore be old at night, but not during the day (docs/decisions/0001).
+ * hours a list may therefore be old at night, but not during the day. Where a local time occurs twice, its
+ * second slot does not count (docs/decisions/0001).
  */
 export function promiseOf(cron: Cron, completeAsOf: Date | null, now: number): number {
   const since = completeAsOf?.getTime() ?? now;
-  return Math.max(SHORTEST_MS, cron.next(cron.next(since)) - since);
+  return Math.max(SHORTEST_MS, cron.nextCounted(cron.nextCounted(since)) - since);
 }
 
 export function freshnessOf(completeAsOf: Date | null, promiseMs: number, now: number): Freshness {

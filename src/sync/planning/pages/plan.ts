@@ -1,5 +1,5 @@
 import { type Budget, scheduledCap } from '../../../core/budget.ts';
-import { DAY } from '../../../core/clock.ts';
+import { DAY, HOUR } from '../../../core/clock.ts';
 import type { StoredBookmark } from '../../../mirror/bookmarks/bookmarks.ts';
 import type { Schedule } from '../../../mirror/schedules.ts';
 import { type Cron, slotsPerDay } from '../cron.ts';
@@ -45,17 +45,22 @@ export function coverOf(
   if (schedule === undefined || schedule.dueSince === null)
     return { cover: null, days: stretches ? spread : 1 };
   const dueSince = schedule.dueSince.getTime();
+  const nextAt = schedule.nextAt.getTime();
   // A person who sets slots so far apart does not ask for a cover each day.
-  const isSeldom = schedule.nextAt.getTime() - dueSince >= SELDOM_MS;
+  const isSeldom = nextAt - dueSince >= SELDOM_MS;
   const days = stretches || isSeldom ? spread : 1;
-  const slot = dueSince + Math.floor(Math.max(0, now - dueSince) / DAY) * DAY;
-  const next = Math.min(schedule.nextAt.getTime(), slot + DAY);
-  const round = (nth: number): Round => ({
-    since: slot - (days - 1 - nth) * DAY,
-    deadline: next + nth * DAY,
+  // The 25th hour, where summer time ends, is no day of its own: it would want all pages within the hour.
+  const last = Math.max(1, Math.ceil((nextAt - dueSince - HOUR) / DAY)) - 1;
+  const passed = Math.floor(Math.max(0, now - dueSince) / DAY);
+  const nth = now < nextAt ? Math.min(passed, last) : passed;
+  const slot = dueSince + nth * DAY;
+  const next = nth < last ? slot + DAY : nextAt;
+  const round = (later: number): Round => ({
+    since: slot - (days - 1 - later) * DAY,
+    deadline: next + later * DAY,
   });
-  const later = Array.from({ length: days - 1 }, (_, nth) => round(nth + 1));
-  return { cover: [round(0), ...later], days };
+  const rounds = Array.from({ length: days - 1 }, (_, index) => round(index + 1));
+  return { cover: [round(0), ...rounds], days };
 }
 
 /** Covers that begin in a day, as {@link coverOf} counts the slots of a schedule. */

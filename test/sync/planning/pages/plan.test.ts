@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { scheduledCap } from '../../../../src/core/budget.ts';
-import { DAY, HOUR } from '../../../../src/core/clock.ts';
+import { DAY, HOUR, MINUTE } from '../../../../src/core/clock.ts';
 import type { StoredBookmark } from '../../../../src/mirror/bookmarks/bookmarks.ts';
 import { AGES, KINDS, NEVER } from '../../../../src/mirror/mirror.ts';
 import { type Cover, coverOf, daysOfCover, PagePlan } from '../../../../src/sync/planning/pages/plan.ts';
@@ -102,6 +102,21 @@ test('a weekly schedule lets no page wait longer than a day', () => {
       { since: NOW + 3 * DAY, deadline: NOW + 5 * DAY },
     ],
   });
+});
+
+test('the last hour of a day of 25 hours wants no page a second time', () => {
+  const coverAt = (nextAt: number, now: number) => {
+    const schedules = [{ list: 'conversations', dueSince: new Date(NOW), nextAt: new Date(nextAt) } as const];
+    return coverOf(schedules, 100, { budget: BUDGET, stretches: false, now }).cover;
+  };
+  const [daily, weekly] = [NOW + 25 * HOUR, NOW + 7 * DAY + HOUR];
+  expect(coverAt(daily, NOW + HOUR)).toEqual([{ since: NOW, deadline: daily }]);
+  expect(coverAt(daily, NOW + 24.5 * HOUR)).toEqual([{ since: NOW, deadline: daily }]);
+  expect(coverAt(weekly, weekly - MINUTE)).toEqual([{ since: NOW + 6 * DAY, deadline: weekly }]);
+  // Slots 36 hours apart: a page waits for a day at most.
+  const rare = NOW + 1.5 * DAY;
+  expect(coverAt(rare, NOW + HOUR)).toEqual([{ since: NOW, deadline: NOW + DAY }]);
+  expect(coverAt(rare, NOW + 25 * HOUR)).toEqual([{ since: NOW + DAY, deadline: rare }]);
 });
 
 test('a schedule of every six hours wants every page before its next slot', () => {

@@ -150,6 +150,22 @@ describe('a round counts', () => {
     expect(await count(mirror.database, 'rejects')).toBe(0);
   });
 
+  test('a row without a readable id, although another page with such a row is read again', async () => {
+    const mirror = await mirrorOf(3, 14);
+    const slot = mirror.clock.now();
+    const [first, second] = await mirror.bookmarks();
+    for (const page of [second!, first!]) {
+      mirror.clock.advance(MINUTE);
+      await mirror.readPage(page);
+    }
+    // The next reading of the first page drops that page's row, not the older one of the second page.
+    mirror.clock.advance(MINUTE);
+    await mirror.readPage((await mirror.bookmarks())[0]!);
+    mirror.clock.advance(MINUTE);
+    await mirror.readPage((await mirror.bookmarks())[2]!);
+    expect(await endRound(mirror, slot)).toEqual({ rejected: 2, withoutId: 2 });
+  });
+
   test('a row that cannot be read until it is gone', async () => {
     const mirror = await mirrorOf();
     const { id: inboxId, conversations } = firstInbox(mirror.sandbox);

@@ -60,6 +60,28 @@ describe('the agenda', () => {
   });
 });
 
+test('the agenda counts every request of an open sweep as spent, also those without a page', async () => {
+  const mirror = await quickMirror({ sandbox: { conversations: [95] }, pageSize: 10 });
+  await mirror.sync();
+  mirror.clock.advance(HOUR);
+  const stop = new AbortController();
+  let later = 0;
+  mirror.sandbox.script(({ path }) => {
+    if (!path.includes('/conversations?') || !path.includes('next_page')) return undefined;
+    later += 1;
+    if (later === 3) stop.abort(new Error('stopped'));
+    return later === 1 ? { status: 500 } : undefined;
+  });
+  await mirror.sync({ lists: ['conversations'] }, stop.signal);
+  mirror.sandbox.script(undefined);
+  const [open] = await mirror.database.query<{ pages: number; requests: number }>(
+    `SELECT pages, requests FROM sweeps WHERE state IN ('running', 'paused')`,
+  );
+  expect(open!.requests).toBeGreaterThan(open!.pages);
+  const list = (await dueAfterAnHour(mirror)).find(({ key }) => key.list === 'conversations');
+  expect(list?.spent).toBe(open!.requests);
+});
+
 describe('the load of all schedules', () => {
   const loadAt = async ({ writer, clock }: TestMirror, perDay: number): Promise<Load> =>
     await loadOf(

@@ -34,6 +34,12 @@ export interface PlaceClaim {
 /** From this age on a list is overdue: it comes before every list that is not, whatever its index. */
 const OVERDUE_HOURS = 24;
 
+/**
+ * From this age on a list of inboxes that costs one request comes before all lists. The overdue lists of many
+ * inboxes can take hours of the night's pace. At most 24 requests a day come first so.
+ */
+const FIRST_HOURS = 1;
+
 /** An observation's weight falls by a factor of e every 7 days. */
 const MEMORY_HOURS = 7 * 24;
 
@@ -99,8 +105,8 @@ export function urgency({ key, ageHours, cost, rate }: Candidate): number {
 }
 
 /**
- * The planner: the order in which candidates begin. Lists with fewer turns come first, then those with the
- * greatest index; of the overdue, the oldest.
+ * The planner: the order in which candidates begin. Lists with fewer turns come first, then a short list of
+ * inboxes, then those with the greatest index; of the overdue, the oldest.
  * Pure: `agenda.ts` calls it for the daemon, `load/simulation.ts` for days to come.
  */
 export function inOrder<Due extends Candidate>(candidates: readonly Due[]): Due[] {
@@ -109,6 +115,7 @@ export function inOrder<Due extends Candidate>(candidates: readonly Due[]): Due[
     .toSorted(
       (a, b) =>
         descending(b.candidate.turns ?? 0, a.candidate.turns ?? 0) ||
+        Number(comesFirst(b.candidate)) - Number(comesFirst(a.candidate)) ||
         descending(a.index, b.index) ||
         descending(a.candidate.ageHours, b.candidate.ageHours),
     )
@@ -142,6 +149,10 @@ export function mayBegin(
   if (worn) return running.length - others.length < PLACES_FOR_WORN;
   const large = others.filter((sweep) => !sweep.small).length;
   return others.length < places + PLACES_FOR_SMALL && (small || large < places);
+}
+
+function comesFirst({ key, ageHours, cost }: Candidate): boolean {
+  return key.list === 'inboxes' && cost === 1 && ageHours >= FIRST_HOURS;
 }
 
 function isOverdue({ ageHours }: Pick<Candidate, 'ageHours'>): boolean {

@@ -108,6 +108,22 @@ describe('the planner', () => {
     expect(inOrder([young, old, older, never])).toEqual([never, older, old, young]);
   });
 
+  test('puts an hour-old list of inboxes of one request first, but no longer or younger one', () => {
+    const overdue = candidate({ id: 'overdue', ageHours: 30 });
+    const inboxes = (of: Partial<Candidate>): Candidate =>
+      candidate({ key: { list: 'inboxes', inboxId: null }, rate: 0.004, ...of });
+    const [due, young, long] = [
+      inboxes({ ageHours: 1 }),
+      inboxes({ ageHours: 0.9 }),
+      inboxes({ ageHours: 5, cost: 2 }),
+    ];
+    expect(inOrder([overdue, due])).toEqual([due, overdue]);
+    expect(inOrder([young, overdue])).toEqual([overdue, young]);
+    expect(inOrder([long, overdue])).toEqual([overdue, long]);
+    const worn = { ...due, turns: 1 };
+    expect(inOrder<Candidate>([worn, overdue])).toEqual([overdue, worn]);
+  });
+
   test('puts lists that have used up turns last, those with fewer turns first', () => {
     const [twice, once, young] = [
       { ...candidate({ id: 'twice', ageHours: Number.POSITIVE_INFINITY }), turns: 2 },
@@ -176,6 +192,15 @@ describe('over days at an even pace', () => {
     const ages = worstAges([...conversations, inboxes], crons, budget, NOON);
     expect(ages.inboxes).toBeLessThanOrEqual(90 * MINUTE);
     expect(ages.conversations).toBeLessThanOrEqual(7 * HOUR);
+  });
+
+  test('the list of inboxes is read in time while the daily lists of many inboxes are overdue', () => {
+    const users = Array.from({ length: 100 }, (_, nth) =>
+      list({ list: 'users', inboxId: String(nth) }, 1, 0.01),
+    );
+    const inboxes = list({ list: 'inboxes', inboxId: null }, 1, 0.004);
+    const daily = { ...crons, users: cronsOf({ ...often, users: '0 2 * * *' }, 'UTC').users };
+    expect(worstAges([...users, inboxes], daily, budget, NOON).inboxes).toBeLessThanOrEqual(90 * MINUTE);
   });
 
   test('the first two days do not count, because in them all lists begin at once', () => {

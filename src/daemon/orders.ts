@@ -131,9 +131,11 @@ export class OrderRunner {
       // A sync then resumes the stopped sweeps; a resync reads their lists from the first page.
       await stopSweeps((key) => isWanted(order, key));
       const deps = { client, mirror, account, clock, goneAfterMs, signal, onEvent };
-      const report = (await this.#isForeign(order))
-        ? { pass: await mirror.passes.begin(order, clock.now()), lists: [], stopped: foreignConsent(order) }
-        : await runPass(deps, order, places);
+      const refusal = await this.#refusalOf(order);
+      const report =
+        refusal === null
+          ? await runPass(deps, order, places)
+          : { pass: await mirror.passes.begin(order, clock.now()), lists: [], stopped: refusal };
       await this.#reportEnd(order, report);
       this.#giveWay(order, report);
       problem = isMirrorError(report.stopped, ...NEED_A_PERSON) ? null : report.stopped;
@@ -148,14 +150,16 @@ export class OrderRunner {
   }
 
   /**
-   * True for a consent whose command reads the service with another access, or which names none: an earlier
-   * version placed it. A consent ends with the reading of the inboxes: after that, the access is tested like
-   * any other.
+   * Why a consent to another account is not carried out. Once its pass has read the inboxes, the consent has
+   * ended, and the access is tested like any other.
    */
-  async #isForeign({ id, acceptAccount, access, startedAt }: Order): Promise<boolean> {
+  async #refusalOf({ id, acceptAccount, access }: Order): Promise<MirrorError | null> {
     const { mirror, account } = this.#deps;
-    if (!acceptAccount || access === account.access()) return false;
-    return startedAt === null || !(await mirror.passes.isConsentUsed(id));
+    const last = acceptAccount ? await mirror.passes.lastConsent() : null;
+    if (!acceptAccount || last === id) return null;
+    if (access !== account.access()) return foreignConsent(access);
+    const isReplaced = last !== null && last > id;
+    return isReplaced && (await mirror.account()).access !== access ? replacedConsent() : null;
   }
 
   async #reportEnd(order: Order, { pass, lists, stopped }: PassReport): Promise<void> {
@@ -202,7 +206,8 @@ export class OrderRunner {
   }
 }
 
-function foreignConsent({ access }: Order): MirrorError {
+/** @param access of the command; null: an earlier version placed the order */
+function foreignConsent(access: string | null): MirrorError {
   if (access === null)
     return new MirrorError(
       'OTHER_ACCOUNT',
@@ -214,6 +219,14 @@ function foreignConsent({ access }: Order): MirrorError {
     'The daemon reads the service with another key or address than the command that gave the consent, so ' +
       'it would accept the account that it sees itself. Nothing was read. Restart the daemon with the ' +
       "command's INBOX_API_KEY and INBOX_API_URL, or stop it, and run the command again.",
+  );
+}
+
+function replacedConsent(): MirrorError {
+  return new MirrorError(
+    'OTHER_ACCOUNT',
+    'After this consent a person accepted another account, so the consent has ended. Nothing was read. If ' +
+      "the mirror shall change to the account of the daemon's key, run the command again.",
   );
 }
 

@@ -171,8 +171,8 @@ export class AccountCheck {
 }
 
 /** True if this access was the last one that led to the mirror's account. */
-function isProvenBy({ fingerprint, address }: KnownAccount, access: Access): boolean {
-  return fingerprint === access.fingerprint && address === access.address;
+function isProvenBy(known: KnownAccount, access: Access): boolean {
+  return known.access === accessId(access);
 }
 
 /**

@@ -418,13 +418,36 @@ test('a consent of a command with another access fails, unless its account has b
 
   const { address, fingerprint } = await mirror.account();
   const id = await place(accessId({ address: address!, fingerprint: fingerprint! }));
-  while (!(await first.writer.passes.isConsentUsed(id))) await clock.sleep(100);
+  while ((await first.writer.passes.lastConsent()) !== id) await clock.sleep(100);
   await first.stop();
   expect(await mirror.orders.read(id)).toMatchObject({ state: 'running' });
   // As if the key of the same account had been renewed meanwhile.
   await database.execute(`UPDATE sync_requests SET accept_access = 'another access' WHERE id = $1`, id);
   await house.start();
   expect(await ended(house, id)).toMatchObject({ state: 'done', error: null });
+});
+
+test('a consent that a daemon had begun fails after a later one to another account', async () => {
+  const house = await daemonHouse(SHORT);
+  const { clock, sandbox, database } = house;
+  const first = await house.start();
+  await clock.sleep(10 * MINUTE);
+  const id = await house.order({ acceptAccount: true });
+  while ((await first.writer.passes.lastConsent()) !== id) await clock.sleep(100);
+  await first.writer.passes.useConsent(id + 1);
+  await first.writer.proveAccount({ address: 'https://other.example/v1', fingerprint: 'another key' });
+  await first.stop();
+  expect(await openMirror(database).orders.read(id)).toMatchObject({ state: 'running' });
+  const from = sandbox.arrivals.length;
+  // The daemon meets the other account, whose inboxes it does not have.
+  sandbox.script(() => 'reset');
+  await house.start();
+  const order = await ended(house, id);
+  expect(order).toMatchObject({
+    state: 'failed',
+    error: expect.stringContaining('After this consent') as string,
+  });
+  expect(askedSince(sandbox, from)).toEqual([]);
 });
 
 test('a consent joins the same one of a command with the same access only', async () => {

@@ -21,6 +21,8 @@ export interface KnownAccount {
   readonly address: string | null;
   /** The fingerprint of the key that led to the account; null if that must be seen again. */
   readonly fingerprint: string | null;
+  /** The access that led to the account, as {@link accessId} names it; null if that must be seen again. */
+  readonly access: string | null;
   /** Since when the service has shown another account; null if it does not. */
   readonly refusedSince: Date | null;
 }
@@ -61,6 +63,8 @@ export async function readAccount(database: Database): Promise<KnownAccount> {
   const [refused] = await database.query<Pick<OtherAccountRow, 'account_since'>>(
     `SELECT account_since FROM gate_state WHERE id = 1`,
   );
+  const address = await readSetting(database, ADDRESS);
+  const fingerprint = await readSetting(database, KEY);
   return {
     inboxes: rows.map(({ id, email, missing_since: since, deleted_at: deleted }) => ({
       id,
@@ -68,8 +72,9 @@ export async function readAccount(database: Database): Promise<KnownAccount> {
       suspect: since !== null,
       deleted: deleted !== null,
     })),
-    address: await readSetting(database, ADDRESS),
-    fingerprint: await readSetting(database, KEY),
+    address,
+    fingerprint,
+    access: address === null || fingerprint === null ? null : accessId({ address, fingerprint }),
     refusedSince: refused?.account_since ?? null,
   };
 }

@@ -116,9 +116,9 @@ export class Passes {
     await this.#fenced.write((tx) => writeSetting(tx, CONSENT, String(passId)));
   }
 
-  /** True if this pass has the last consent to another account that was used. */
-  async isConsentUsed(passId: number): Promise<boolean> {
-    return (await readConsent(this.#fenced.database)) === passId;
+  /** The id of the pass whose consent to another account was used last; null if none was. */
+  async lastConsent(): Promise<number | null> {
+    return await readConsent(this.#fenced.database);
   }
 
   /** Records that a pass is under way, so that a long one does not look interrupted. */

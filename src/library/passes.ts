@@ -3,7 +3,7 @@ import { MirrorError } from '../core/errors.ts';
 import { accessId } from '../core/secrets.ts';
 import { LIST_NAMES, type ListName } from '../core/lists.ts';
 import { serialQueue } from '../database/adapter.ts';
-import { isCancelled } from '../mirror/passes/orders.ts';
+import { isCancelled } from '../mirror/mirror.ts';
 import type { PassSpec } from '../mirror/passes/passes.ts';
 import { type Session, withSession } from '../session/session.ts';
 import type { Io, Output } from '../session/terminal.ts';

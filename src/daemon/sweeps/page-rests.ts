@@ -10,8 +10,8 @@ export class PageRests {
   readonly #pages = new Backoff({ firstMs: 10 * MINUTE, longestMs: 4 * HOUR });
   /** Lists, by inbox. They rest for less long than a page: the next try may read another one. */
   readonly #lists = new Backoff({ firstMs: 10 * MINUTE, longestMs: LONG_REST_MS });
-  /** Lists, by inbox, whose last page could not be read. */
-  readonly #failing = new Set<string>();
+  /** Whether the last page of a list was read, by inbox; none for a list of which this process tried none. */
+  readonly #wasRead = new Map<string, boolean>();
 
   /**
    * Lets a page that could not be read rest. Its list rests too if the list's previous reading failed as
@@ -20,8 +20,8 @@ export class PageRests {
    */
   begin(page: Bookmark, now: number, leastMs: number): number {
     const { inboxId } = page;
-    const isList = leastMs > 0 || this.#failing.has(inboxId);
-    this.#failing.add(inboxId);
+    const isList = leastMs > 0 || this.#wasRead.get(inboxId) === false;
+    this.#wasRead.set(inboxId, false);
     const lasts = this.#pages.begin(nameOf(page), now, isList ? LONG_REST_MS : 0);
     return isList ? this.#lists.begin(inboxId, now, leastMs) : lasts;
   }
@@ -30,7 +30,7 @@ export class PageRests {
   end(page: Bookmark): void {
     this.#pages.end(nameOf(page));
     this.#lists.end(page.inboxId);
-    this.#failing.delete(page.inboxId);
+    this.#wasRead.set(page.inboxId, true);
   }
 
   /** When the page may be read; 0 if it does not rest. */
@@ -38,9 +38,13 @@ export class PageRests {
     return Math.max(this.#pages.until(nameOf(page)), this.#lists.until(page.inboxId));
   }
 
-  /** True if the last page of the list could not be read: the next one then gets a single try. */
-  isFailing(inboxId: string): boolean {
-    return this.#failing.has(inboxId);
+  /**
+   * True unless the last page of the list was read: the next one then gets a single try. So does the first
+   * one of a process. It is often one that failed before: rests do not outlast the process, and old pages go
+   * first.
+   */
+  isDoubtful(inboxId: string): boolean {
+    return this.#wasRead.get(inboxId) !== true;
   }
 }
 

@@ -164,7 +164,7 @@ export class PageReads {
       paid = false;
     });
     const deps = { client, mirror, account, clock, goneAfterMs, onEvent, signal };
-    const tries = this.#rests.isFailing(page.inboxId) ? 1 : undefined;
+    const tries = this.#rests.isDoubtful(page.inboxId) ? 1 : undefined;
     const reading = await readBookmark(deps, page.bookmark, tries);
     this.#rests.end(page.bookmark);
     if (reading.cut === null) this.#doubted.end(page.inboxId);

@@ -57,6 +57,29 @@ test('a user that waits for a person was last seen when the search last found it
   expect(await count(database, 'unlisted')).toBe(1);
 });
 
+test('users of whom no run can send all searches are deleted by their own search only', async () => {
+  const hidden = new Set<string>();
+  const mirror = await mirrorWith(hidden, { usersPerInbox: 200 });
+  const { sandbox, clock, database } = mirror;
+  const inbox = firstInbox(sandbox);
+  const missing = firstIds(inbox.users, 15);
+  // No run asks for this one before others are deleted.
+  const there = missing[8]!;
+  hidden.add(there);
+  for (const id of missing.filter((one) => one !== there)) sandbox.world.removeUser(inbox.id, id);
+  for (let run = 0; run < 12; run += 1) {
+    let searches = 0;
+    sandbox.script(({ path }) => {
+      if (path.includes('/users/search')) searches += 1;
+      return searches > 6 ? 'reset' : undefined;
+    });
+    clock.advance(2 * HOUR);
+    await mirror.sync({ lists: ['users'] });
+    expect(await wrongTombstones(mirror)).toEqual([]);
+  }
+  expect(await count(database, 'inbox_users WHERE deleted_at IS NOT NULL')).toBeGreaterThan(4);
+});
+
 /** Removes a user or tag of the first inbox from the service. */
 function removerOf({ sandbox }: TestMirror, list: 'users' | 'tags'): (id: string) => void {
   const { id: inboxId } = firstInbox(sandbox);

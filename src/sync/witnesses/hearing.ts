@@ -102,6 +102,15 @@ export function questionCall({ signal }: SweepDeps, { reason, askedBefore }: Set
   return { reason: 'probe', scheduled: reason === 'schedule', signal, ...tries };
 }
 
+/**
+ * True if an earlier run could not send all searches of a sweep. A search that finds nothing leaves no mark,
+ * so that short runs would begin with the same ones each time. A few are sent, and the others wait for the
+ * next sweep.
+ */
+export function isResumedSearch({ list }: Sweep, { askedBefore }: Settling): boolean {
+  return askedBefore && SEARCHED_BY[list] !== null;
+}
+
 class Hearing {
   readonly answers = new Map<string, Heard>();
   readonly #deps: SweepDeps;

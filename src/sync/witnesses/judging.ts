@@ -3,7 +3,7 @@ import type { Suspect } from '../../mirror/items/suspects/suspects.ts';
 import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
 import type { SweepDeps, Tally } from '../deps.ts';
 import { searchFinds } from './control.ts';
-import { hearSuspects, questionCall, type Settling, type Testimony } from './hearing.ts';
+import { hearSuspects, isResumedSearch, questionCall, type Settling, type Testimony } from './hearing.ts';
 import { MOST_ASKED_AFTER_SAMPLE, SAMPLE, sampleOf, spread } from './sample.ts';
 import { takeTurns } from './waiting.ts';
 
@@ -88,9 +88,7 @@ async function judge(
   if (suspects.length === 0) return NOTHING;
   const { goneAfterMs } = deps;
   const { onlyAcquits = false, isLacking = false, singly = false } = options;
-  // A search leaves no mark: runs that are too short for all of them would begin again each time.
-  const mostAsked = options.askedBefore && !byIdentity(sweep) ? SAMPLE : MOST_ASKED;
-  const isBatch = !singly && suspects.length > mostAsked;
+  const isBatch = !singly && suspects.length > MOST_ASKED;
   const isDue = (suspect: Suspect): boolean =>
     (sweep.list === 'conversations' && !isBatch) || isIndependent(suspect, sweep, goneAfterMs);
   const due = onlyAcquits ? [] : suspects.filter(isDue);
@@ -109,7 +107,9 @@ async function judge(
     if (await isUnproven(deps, sweep, left, options))
       return { ...judged, held: await hold(deps, sweep, left, true) };
     const unclear = byIdentity(sweep) ? [] : unclearIn(testimony, left, isBatch);
-    const clear = left.filter((suspect) => !unclear.includes(suspect));
+    const isAsked = ({ id }: Suspect): boolean =>
+      isBatch || !isResumedSearch(sweep, options) || answers.has(id);
+    const clear = left.filter((suspect) => isAsked(suspect) && !unclear.includes(suspect));
     await condemn(deps, sweep, { suspects: clear, accepted: false }, tally);
     if (unclear.length > 0) return { ...judged, held: await hold(deps, sweep, unclear, true) };
   } else if (isBatch && extent === 'whole') {
@@ -273,7 +273,7 @@ async function hear(
     await hearSuspects(deps, sweep, { asked, isBatch, counts, mayCondemn }, options, tally);
   // Conversations take turns. Of others, each is the first at some sweep: two that fail end the questions.
   const inTurn = sweep.list === 'conversations' ? suspects : spread(suspects, suspects.length, sweep.id);
-  if (!isBatch) return await ask(inTurn);
+  if (!isBatch) return await ask(isResumedSearch(sweep, options) ? inTurn.slice(0, SAMPLE) : inTurn);
   const sample = sampleOf(due, suspects, sweep.id);
   const heard = await ask(sample);
   const isRefuted = [...heard.answers.values()].includes('there');

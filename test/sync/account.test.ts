@@ -364,6 +364,12 @@ describe('another account behind the mirror', () => {
       const outcomes = report.lists.map(({ outcome }) => outcome);
       // The lists of the first account's inboxes are skipped.
       expect(new Set(outcomes)).toEqual(new Set(['complete', 'skipped']));
+      // After another consent, that of a command that is run again is a new one.
+      const ids = await mirror.database.query<{ id: number }>(
+        'SELECT id FROM sync_requests WHERE accept_account ORDER BY id',
+      );
+      expect(report.pass.id).toBe(ids.at(-1)!.id);
+      expect(ids).toHaveLength(isEarly ? 1 : 3);
       expect((await mirror.sync()).stopped).toBeNull();
     },
   );

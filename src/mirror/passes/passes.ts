@@ -72,7 +72,7 @@ export class Passes {
         iso(now),
         oldest,
       );
-      const [open] = await tx.query<{ id: number; started_at: Date | null }>(
+      const [found] = await tx.query<{ id: number; started_at: Date | null }>(
         `SELECT id, started_at FROM sync_requests
          WHERE state IN ${OPEN_PASS} AND kind = $1 AND lists = $2 AND inbox_id IS NOT DISTINCT FROM $3
            AND accept_deletes = $4 AND accept_account = $6
@@ -89,12 +89,16 @@ export class Passes {
         oldest,
         accepted,
       );
-      if (open === undefined && spec.orderId !== undefined)
+      if (found === undefined && spec.orderId !== undefined)
         throw new MirrorError('STOPPED', `Order ${spec.orderId} was cancelled before it began.`);
+      const lastConsent = spec.acceptAccount ? await readConsent(tx) : null;
+      const isReplaced = spec.orderId === undefined && found !== undefined && (lastConsent ?? 0) > found.id;
+      if (isReplaced) await abandonReplaced(tx, found.id, now);
+      const open = isReplaced ? undefined : found;
       // A person who runs the command again gives a consent of this moment. An order keeps its own.
       if (open !== undefined && spec.orderId === undefined)
         await tx.execute(`UPDATE sync_requests SET requested_at = $2 WHERE id = $1`, open.id, iso(now));
-      const mayResume = !spec.acceptAccount || (await readConsent(tx)) === open?.id;
+      const mayResume = !spec.acceptAccount || lastConsent === open?.id;
       if (open?.started_at && mayResume) return { id: open.id, startedAt: open.started_at, resumed: true };
       const startedAt = Math.max(now, (await lastSweepHeartbeat(tx)) + 1);
       const id = open?.id ?? (await insertPass(tx, { ...spec, lists, accepted }, now));
@@ -146,6 +150,16 @@ export class Passes {
       if (ended > 0 && state === 'done') await endCovered(tx, passId, now);
     });
   }
+}
+
+/** Ends a consent that another one has followed. The ids of consents show which one a person gave last. */
+async function abandonReplaced(tx: Sql, passId: number, now: number): Promise<void> {
+  await tx.execute(
+    `UPDATE sync_requests SET state = 'abandoned', finished_at = $2,
+       error = 'another account was accepted after it' WHERE id = $1`,
+    passId,
+    iso(now),
+  );
 }
 
 async function readConsent(sql: Pick<Sql, 'query'>): Promise<number | null> {

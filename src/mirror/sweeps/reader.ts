@@ -231,18 +231,6 @@ export class SweepReader {
     const { started_at: startedAt, finished_at: finishedAt, items, pages } = row;
     return { startedAt, finishedAt, items, pages };
   }
-
-  /** Pages of the list's last complete sweep, or of a longer one that failed later; null before the first. */
-  async mostPages({ list, inboxId }: ListKey): Promise<number | null> {
-    const ofList = 'list = $1 AND inbox_id IS NOT DISTINCT FROM $2';
-    const [row] = await this.#sql.query<{ pages: number | null }>(
-      `SELECT MAX(pages) AS pages FROM sweeps WHERE ${ofList} AND state IN ('complete', 'failed')
-         AND id >= (SELECT MAX(id) FROM sweeps WHERE ${ofList} AND state = 'complete')`,
-      list,
-      inboxId,
-    );
-    return row?.pages ?? null;
-  }
 }
 
 /**

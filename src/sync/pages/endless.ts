@@ -6,10 +6,7 @@ import type { Page } from '../../service/client.ts';
 /** A list of more than 100,000 pages counts as endless: no list has ten million rows. */
 const MOST_PAGES = 100_000;
 
-/**
- * A list may have ten times the pages that it is known to have, and 100 more. A walk that fails at that limit
- * has read so many: the next one may read ten times as many, if a long history was imported.
- */
+/** A list may have ten times the pages of its last complete sweep, and 100 more. */
 const GROWTH = { factor: 10, pages: 100 };
 
 /** After this many pages in a row without a new row the list counts as endless. */
@@ -21,7 +18,7 @@ export class EndGuard {
   readonly #seen = new SeenIds();
   #stalePages = 0;
 
-  /** @param knownPages see `SweepReader.mostPages`; null: no limit but {@link MOST_PAGES} */
+  /** @param knownPages pages of the last complete sweep; null: no limit but {@link MOST_PAGES} */
   constructor(knownPages: number | null) {
     this.#knownPages = knownPages;
   }
@@ -53,7 +50,7 @@ export class EndGuard {
     const most = known === null ? MOST_PAGES : GROWTH.factor * known + GROWTH.pages;
     if (sweep.pages + 1 < most) return null;
     return (
-      `has more than ${most} pages, but had ${known} when it was last read ` +
+      `has more than ${most} pages, but had ${known} when it was last complete ` +
       `(\`${resyncCommand(sweep)}\` reads it whatever its length)`
     );
   }

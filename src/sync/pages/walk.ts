@@ -24,8 +24,8 @@ export async function walk(
   const { reason } = options;
   let sweep = opened;
   // A resync reads a list to its end, whatever its length.
-  const known = reason === 'resync' ? null : await mirror.sweeps.mostPages(sweep);
-  let guard = new EndGuard(known);
+  const known = reason === 'resync' ? null : await mirror.sweeps.lastComplete(sweep);
+  let guard = new EndGuard(known?.pages ?? null);
   let ahead = await readAhead(deps, sweep, options);
   const lacking: Record<string, number> = {};
   while (!sweep.walked) {
@@ -38,7 +38,7 @@ export async function walk(
     } catch (error) {
       if (!isMirrorError(error, 'TOKEN_REFUSED') || sweep.restarts >= MOST_RESTARTS) throw error;
       sweep = await mirror.sweeps.restart(sweep);
-      guard = new EndGuard(known);
+      guard = new EndGuard(known?.pages ?? null);
       ahead = await readAhead(deps, sweep, options);
       onEvent({ kind: 'restarted', key: sweep, cause: error.message });
       continue;

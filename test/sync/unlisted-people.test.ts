@@ -80,6 +80,25 @@ test('users of whom no run can send all searches are deleted by their own search
   expect(await count(database, 'inbox_users WHERE deleted_at IS NOT NULL')).toBeGreaterThan(4);
 });
 
+test.each(['users', 'tags'] as const)(
+  'one of the %s that its list leaves out is not deleted with more than 20 others that are gone',
+  async (list) => {
+    const hidden = new Set<string>();
+    const mirror = await mirrorWith(hidden, { usersPerInbox: 300, tagsPerInbox: 300 });
+    const { sandbox, clock } = mirror;
+    const inbox = firstInbox(sandbox);
+    const missing = firstIds(inbox[list], 24);
+    const there = missing[9]!;
+    const remove = removerOf(mirror, list);
+    for (const id of missing.filter((one) => one !== there)) remove(id);
+    hidden.add(there);
+    await syncTwice(mirror);
+    clock.advance(2 * HOUR);
+    await mirror.sync();
+    expect(await wrongTombstones(mirror)).toEqual([]);
+  },
+);
+
 /** Removes a user or tag of the first inbox from the service. */
 function removerOf({ sandbox }: TestMirror, list: 'users' | 'tags'): (id: string) => void {
   const { id: inboxId } = firstInbox(sandbox);

@@ -4,7 +4,7 @@ import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
 import type { SweepDeps, Tally } from '../deps.ts';
 import { searchFinds } from './control.ts';
 import { hearSuspects, isResumedSearch, questionCall, type Settling, type Testimony } from './hearing.ts';
-import { MOST_ASKED_AFTER_SAMPLE, SAMPLE, sampleOf, spread } from './sample.ts';
+import { decidesForOthers, MOST_ASKED_AFTER_SAMPLE, SAMPLE, sampleOf, spread } from './sample.ts';
 import { takeTurns } from './waiting.ts';
 
 /** Up to 20 suspects of a sweep are each asked for. More are a batch, of which a sample is asked for. */
@@ -107,8 +107,9 @@ async function judge(
     if (await isUnproven(deps, sweep, left, options))
       return { ...judged, held: await hold(deps, sweep, left, true) };
     const unclear = byIdentity(sweep) ? [] : unclearIn(testimony, left, isBatch);
+    const decides = isBatch && decidesForOthers(due);
     const isAsked = ({ id }: Suspect): boolean =>
-      isBatch || !isResumedSearch(sweep, options) || answers.has(id);
+      decides || !isResumedSearch(sweep, options) || answers.has(id);
     const clear = left.filter((suspect) => isAsked(suspect) && !unclear.includes(suspect));
     await condemn(deps, sweep, { suspects: clear, accepted: false }, tally);
     if (unclear.length > 0) return { ...judged, held: await hold(deps, sweep, unclear, true) };
@@ -277,9 +278,12 @@ async function hear(
   const sample = sampleOf(due, suspects, sweep.id);
   const heard = await ask(sample);
   const isRefuted = [...heard.answers.values()].includes('there');
-  if (sweep.list !== 'inboxes' || heard.extent !== 'whole' || isRefuted || !mayDecide) return heard;
   // An inbox takes all its rows with it, so that each one is asked for.
-  return await ask(due.filter((suspect) => !sample.includes(suspect)));
+  const asksEach = sweep.list === 'inboxes' || (!byIdentity(sweep) && !decidesForOthers(due));
+  const isCutShort = isResumedSearch(sweep, options) || heard.extent !== 'whole';
+  if (!asksEach || isCutShort || isRefuted || !mayDecide) return heard;
+  const { answers, extent } = await ask(due.filter((suspect) => !sample.includes(suspect)));
+  return { answers: new Map([...heard.answers, ...answers]), extent };
 }
 
 /** Sets the tombstones of suspects. @param accepted a person has accepted them */

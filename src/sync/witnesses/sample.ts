@@ -7,8 +7,8 @@ const GOLDEN_RATIO = (1 + Math.sqrt(5)) / 2;
 export const SAMPLE = 5;
 
 /**
- * Up to 100 conversations of a batch are each asked for after its sample: a list may leave out a few rows
- * while many others are deleted. More would take too large a part of a day's budget.
+ * Up to 100 conversations, users or tags of a batch are each asked for after its sample: a list may leave out
+ * a few rows while many others are deleted. More would take too large a part of a day's budget.
  */
 export const MOST_ASKED_AFTER_SAMPLE = 100;
 
@@ -33,13 +33,18 @@ export function byNewest({ missingSince: a }: Suspect, { missingSince: b }: Susp
   return (b?.getTime() ?? Number.MAX_SAFE_INTEGER) - (a?.getTime() ?? Number.MAX_SAFE_INTEGER);
 }
 
+/** True if the sample of a batch decides for the others, because they are too many to be each asked for. */
+export function decidesForOthers(due: readonly Suspect[]): boolean {
+  return due.length > SAMPLE + MOST_ASKED_AFTER_SAMPLE;
+}
+
 /**
  * Chooses the sample of a batch, spread over the ids: suspects that may be condemned now, then others. The
  * sweep's id moves it, so that each sweep asks for other rows. Where the sample does not decide for the
  * others, the newest suspicions go first: older ones may wait for an answer that never comes.
  */
 export function sampleOf(due: readonly Suspect[], suspects: readonly Suspect[], sweepId: number): Suspect[] {
-  const decides = due.length > SAMPLE + MOST_ASKED_AFTER_SAMPLE;
+  const decides = decidesForOthers(due);
   const [newest] = due.toSorted(byNewest);
   const first = decides ? due : due.filter((suspect) => newest && byNewest(suspect, newest) === 0);
   const sample: Suspect[] = [];

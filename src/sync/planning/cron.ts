@@ -3,6 +3,7 @@ import { DAY, HOUR, MINUTE, SECOND } from '../../core/clock.ts';
 import { MirrorError } from '../../core/errors.ts';
 import type { ListName } from '../../core/lists.ts';
 import { newFrom, offsetsBetween } from '../../mirror/mirror.ts';
+import type { Offset } from '../../mirror/settings/offsets.ts';
 import type { SlotPattern } from '../../mirror/settings/slots.ts';
 
 /** A schedule's slots, by the wall clock of its time zone. */
@@ -105,10 +106,16 @@ function createCron(expression: string, timezone: string): Cron {
   }
 
   const next = remembering(search);
+  /** The zone's offsets on the UTC day of a slot and the day before it, by the day's midnight. */
+  const zoneOffsets = new Map<number, readonly Offset[]>();
   const nextCounted = remembering((after) => {
     const found = next(after);
-    const zoneOffsets = offsetsBetween(timezone, found - DAY, found + 1);
-    const countsFrom = newFrom(zoneOffsets, zoneOffsets.length - 1);
+    const midnight = floorTo(found, DAY);
+    const around = zoneOffsets.get(midnight) ?? offsetsBetween(timezone, midnight - DAY, midnight + DAY);
+    if (zoneOffsets.size >= REMEMBERED) zoneOffsets.clear();
+    zoneOffsets.set(midnight, around);
+    const nth = around.findLastIndex(({ startsAt }) => startsAt <= found);
+    const countsFrom = newFrom(around, nth);
     return found < countsFrom ? nextCounted(countsFrom - 1) : found;
   });
   return { expression, timezone, ...timesOf(parsed, rest.slice(1)), next, nextCounted };

@@ -127,10 +127,9 @@ async function passByDaemon(
   if (followed.kind === 'not-begun') return null;
   const ended = await endedPassOf(session, followed);
   if (await isForThisKey(session, ended, signal)) return null;
-  if (isCancelled(followed.order))
-    throw new MirrorError('STOPPED', `Order ${placed.id} was cancelled by a person.`);
-  if (ended.givenUp !== null && ended.report.stopped === null) throw new Error(ended.givenUp);
-  return ended;
+  const { givenUp } = ended;
+  if (givenUp === null || ended.report.stopped !== null) return ended;
+  throw isCancelled(followed.order) ? new MirrorError('STOPPED', givenUp) : new Error(givenUp);
 }
 
 function ignore(): void {}

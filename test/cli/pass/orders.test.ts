@@ -425,7 +425,7 @@ test('a sync of the library rejects with STOPPED when a person cancels its order
   const mirror = await openLibrary({ env: program.env, cwd: program.folder });
   onTestFinished(() => mirror.close());
   const synced = mirror.sync();
-  const failure = { code: 'STOPPED', message: 'Order 1 was cancelled by a person.' };
+  const failure = { code: 'STOPPED', message: 'order 1 was cancelled by a person' };
   const rejected = expect(synced).rejects.toMatchObject(failure);
   await vi.waitUntil(async () => (await orders.next()) !== null);
   await orders.cancel(1, clock.now());

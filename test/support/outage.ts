@@ -11,3 +11,13 @@ export function downFrom(
     return isDown ? 'reset' : undefined;
   });
 }
+
+/** Resets every request for conversations after so many of their pages, until the script is removed. */
+export function conversationsDownAfter(pages: number, { sandbox }: { readonly sandbox: Sandbox }): void {
+  let read = 0;
+  sandbox.script(({ path }) => {
+    if (!path.includes('/conversations?')) return undefined;
+    read += 1;
+    return read > pages ? 'reset' : undefined;
+  });
+}

@@ -3,7 +3,7 @@ import { HOUR, MINUTE } from '../../src/core/clock.ts';
 import type { TestClock } from '../support/clock.ts';
 import { datedService } from '../support/dated-service.ts';
 import type { MirrorOptions, TestMirror } from '../support/mirror.ts';
-import { downFrom } from '../support/outage.ts';
+import { conversationsDownAfter, downFrom } from '../support/outage.ts';
 import {
   askedSince,
   changesIn,
@@ -85,12 +85,7 @@ describe('a pass that would delete more than a tenth of the rows of a kind, and 
       const hidden = firstIds(inbox.conversations, 30);
       removeConversations(mirror, inbox.id, hidden);
       await syncTwice(mirror);
-      let pages = 0;
-      mirror.sandbox.script(({ path }) => {
-        if (!path.includes('/conversations?')) return undefined;
-        pages += 1;
-        return pages > 3 ? 'reset' : undefined;
-      });
+      conversationsDownAfter(3, mirror);
       expect(reportOn(await mirror.sync(ACCEPTED), 'conversations')).toMatchObject({ outcome: 'paused' });
       mirror.sandbox.script(undefined);
       for (const id of hidden.slice(0, back)) world.restoreConversation(inbox.id, id);
@@ -123,12 +118,7 @@ describe('a pass that would delete more than a tenth of the rows of a kind, and 
     const inbox = firstInbox(mirror.sandbox);
     removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 30));
     await syncTwice(mirror);
-    let pages = 0;
-    mirror.sandbox.script(({ path }) => {
-      if (!path.includes('/conversations?')) return undefined;
-      pages += 1;
-      return pages > 3 ? 'reset' : undefined;
-    });
+    conversationsDownAfter(3, mirror);
     await mirror.sync(ACCEPTED);
     let isRefused = false;
     mirror.sandbox.script(({ path }) => {

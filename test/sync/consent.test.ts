@@ -4,7 +4,7 @@ import type { PassSpec } from '../../src/mirror/passes/passes.ts';
 import type { ScriptedOutcome } from '../../src/sandbox/sandbox.ts';
 import type { TestMirror } from '../support/mirror.ts';
 import { passSpec } from '../support/pass-spec.ts';
-import { downFrom } from '../support/outage.ts';
+import { conversationsDownAfter, downFrom } from '../support/outage.ts';
 import { count, firstIds, firstInbox, removeConversations, reportOn, tampered } from '../support/rows.ts';
 import { rule } from '../support/rule.ts';
 import { syncedMirror, syncTwice } from '../support/settle.ts';
@@ -128,12 +128,7 @@ describe('a consent to deletions', () => {
       removeConversations(mirror, id, hidden);
       await syncTwice(mirror);
       const accepted = { kind: 'resync', acceptDeletes: true } as const;
-      let pages = 0;
-      mirror.sandbox.script(({ path }) => {
-        if (!path.includes('/conversations?')) return undefined;
-        pages += 1;
-        return pages > 3 ? 'reset' : undefined;
-      });
+      conversationsDownAfter(3, mirror);
       expect(reportOn(await mirror.sync(accepted), 'conversations')).toMatchObject({ outcome: 'paused' });
       for (const item of hidden) mirror.sandbox.world.restoreConversation(id, item);
       mirror.sandbox.script(({ path }) => (/conversations\/\d+/.test(path) ? answer() : undefined));

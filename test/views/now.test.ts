@@ -287,6 +287,15 @@ test('freshness is never, unknown without schedules, fresh until the second slot
   expect(await states()).toEqual(['fresh']);
 });
 
+/** The states of the lists at an instant, as the view `freshness` says them. */
+async function statesAt(
+  mirror: Awaited<ReturnType<typeof plainMirror>>,
+  instant: string,
+): Promise<unknown[]> {
+  mirror.clock.advance(Date.parse(instant) - mirror.clock.now());
+  return await ask(mirror, `SELECT DISTINCT state FROM freshness`);
+}
+
 test('a list with office-hour slots is fresh until Monday morning, also where no process runs', async () => {
   const mirror = await plainMirror([1]);
   const friday = Date.parse('2026-03-06T16:50:00.000Z');
@@ -295,13 +304,9 @@ test('a list with office-hour slots is fresh until Monday morning, also where no
   const crons = cronsOfAll('*/15 8-16 * * 1-5', { timezone: 'Europe/Berlin' });
   await markDue(mirror.writer.schedules, crons, mirror.clock.now());
   await mirror.writer.keepSlots(crons, mirror.clock.now());
-  const statesAt = async (instant: string): Promise<unknown[]> => {
-    mirror.clock.advance(Date.parse(instant) - mirror.clock.now());
-    return await ask(mirror, `SELECT DISTINCT state FROM freshness`);
-  };
-  expect(await statesAt('2026-03-08T20:00:00.000Z')).toEqual([{ state: 'fresh' }]);
-  expect(await statesAt('2026-03-09T07:15:00.000Z')).toEqual([{ state: 'fresh' }]);
-  expect(await statesAt('2026-03-09T07:15:00.001Z')).toEqual([{ state: 'stale' }]);
+  expect(await statesAt(mirror, '2026-03-08T20:00:00.000Z')).toEqual([{ state: 'fresh' }]);
+  expect(await statesAt(mirror, '2026-03-09T07:15:00.000Z')).toEqual([{ state: 'fresh' }]);
+  expect(await statesAt(mirror, '2026-03-09T07:15:00.001Z')).toEqual([{ state: 'stale' }]);
 });
 
 test('a daily list is fresh through the night in which its slot occurs twice, and until the next one', async () => {
@@ -310,13 +315,9 @@ test('a daily list is fresh through the night in which its slot occurs twice, an
   await mirror.sync();
   const crons = cronsOfAll('30 2 * * *', { timezone: 'Europe/Berlin' });
   await mirror.writer.keepSlots(crons, mirror.clock.now());
-  const statesAt = async (instant: string): Promise<unknown[]> => {
-    mirror.clock.advance(Date.parse(instant) - mirror.clock.now());
-    return await ask(mirror, `SELECT DISTINCT state FROM freshness`);
-  };
-  expect(await statesAt('2026-10-25T02:00:00.000Z')).toEqual([{ state: 'fresh' }]);
-  expect(await statesAt('2026-10-26T01:30:00.000Z')).toEqual([{ state: 'fresh' }]);
-  expect(await statesAt('2026-10-26T01:30:00.001Z')).toEqual([{ state: 'stale' }]);
+  expect(await statesAt(mirror, '2026-10-25T02:00:00.000Z')).toEqual([{ state: 'fresh' }]);
+  expect(await statesAt(mirror, '2026-10-26T01:30:00.000Z')).toEqual([{ state: 'fresh' }]);
+  expect(await statesAt(mirror, '2026-10-26T01:30:00.001Z')).toEqual([{ state: 'stale' }]);
 });
 
 test('slots are written again when the schedules change, and when fewer than a year are left', async () => {

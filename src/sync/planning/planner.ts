@@ -36,7 +36,7 @@ const OVERDUE_HOURS = 24;
 
 /**
  * From this age on a list of inboxes that costs one request comes before all lists. The overdue lists of many
- * inboxes can take hours of the night's pace. At most 24 requests a day come first so.
+ * inboxes can take hours of the night's pace. At most 24 requests a day come first for this reason.
  */
 const FIRST_HOURS = 1;
 

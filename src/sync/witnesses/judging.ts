@@ -278,7 +278,7 @@ async function hear(
   const sample = sampleOf(due, suspects, sweep.id);
   const heard = await ask(sample);
   const isRefuted = [...heard.answers.values()].includes('there');
-  // An inbox takes all its rows with it, so that each one is asked for.
+  // An inbox takes all its rows with it. A list may leave out single users or tags while many others go.
   const asksEach = sweep.list === 'inboxes' || (!byIdentity(sweep) && !decidesForOthers(due));
   const isCutShort = isResumedSearch(sweep, options) || heard.extent !== 'whole';
   if (!asksEach || isCutShort || isRefuted || !mayDecide) return heard;

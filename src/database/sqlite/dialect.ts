@@ -43,6 +43,13 @@ const MOST_TEXTS = 300;
 
 const texts = new Map<string, Uses>();
 
+/**
+ * A parameter that does not take part in the choice of the query plan. The driver's SQLite has STAT4: after
+ * each change of a bare `?` in a condition it compiles the statement again, which takes ten times as long as
+ * a lookup by an index (docs/decisions/0005).
+ */
+const PARAMETER = 'coalesce(?, NULL)';
+
 /** The driver treats `$1` as a named parameter. Each use becomes `?`, with its value in order. */
 function usesIn(sql: string): Uses {
   const known = texts.get(sql);
@@ -50,7 +57,7 @@ function usesIn(sql: string): Uses {
   const uses: number[] = [];
   const text = sql.replaceAll(/\$(\d+)/g, (_use, number: string) => {
     uses.push(Number(number) - 1);
-    return '?';
+    return PARAMETER;
   });
   if (texts.size >= MOST_TEXTS) texts.clear();
   const found = { text, uses };

@@ -53,7 +53,7 @@ import {
 
 // Functions that need no open mirror: the kinds and the order of conversations, the form of changes and
 // webhooks, and checks of a cursor, of a lease, of sweeps and of passes.
-export { AGE_EDGES, ageIndex, AGES, kindOf, KINDS, NEVER } from './bookmarks/kinds.ts';
+export { AGE_EDGES, ageIndex, AGES, isUnread, kindOf, KINDS, NEVER } from './bookmarks/kinds.ts';
 export { isBeyond, isInOrder } from './bookmarks/order.ts';
 export { type Cursor, cursorText, readCursor } from './history/cursor.ts';
 export { targetOf, wholeTargetOf } from './history/deliveries.ts';

@@ -42,6 +42,14 @@ export function kindOf(row: SeenRow, { at, baselineAt }: { at: number; baselineA
   return (row.isFinal ? 0 : AGES) + age;
 }
 
+/** The kinds of a page that was not read yet: it may hold any rows. */
+export const UNREAD: readonly number[] = [];
+
+/** True if the page was not read yet: {@link UNREAD}. */
+export function isUnread({ kinds }: { readonly kinds: readonly number[] }): boolean {
+  return kinds.length === 0;
+}
+
 /** Counts rows by kind: {@link KINDS} numbers. */
 export function countKinds(
   rows: readonly SeenRow[],

@@ -4,7 +4,7 @@ import type { Sql } from '../../database/database.ts';
 import type { Dialect } from '../../database/dialect.ts';
 import { iso } from '../../database/instants.ts';
 import { parseJson, writeBookmarks } from './bookmark.ts';
-import { countKinds } from './kinds.ts';
+import { countKinds, UNREAD } from './kinds.ts';
 import { type Direction, directionOf } from './order.ts';
 import { readSeenRows } from './rows.ts';
 
@@ -134,11 +134,14 @@ async function writePages(
     last_id: ids.at(-1) ?? null,
     item_ids: JSON.stringify(ids),
     read_at: iso(fetchedAt),
+    // An empty page behind a token may have been a fault: it is read once more.
     kinds: JSON.stringify(
-      countKinds(
-        ids.flatMap((id) => byId.get(id) ?? []),
-        { at: fetchedAt.getTime(), baselineAt },
-      ),
+      ids.length === 0 && token !== null
+        ? UNREAD
+        : countKinds(
+            ids.flatMap((id) => byId.get(id) ?? []),
+            { at: fetchedAt.getTime(), baselineAt },
+          ),
     ),
   }));
   await writeBookmarks(tx, dialect, inboxId, rows);

@@ -5,6 +5,7 @@ import type { PageToApply } from '../items/page.ts';
 import { storeSighting } from '../items/sightings.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
 import { type Bookmark, type BookmarkRow, parseJson, writeBookmarks } from './bookmark.ts';
+import { isUnread, UNREAD } from './kinds.ts';
 import { type Direction, isBeyond, sqlBeyond, sqlOrder } from './order.ts';
 import { openRound } from './rounds.ts';
 
@@ -122,8 +123,9 @@ function isCovered(direction: Direction, end: string | undefined, reach: string 
 /** The part of a tile beyond the page. */
 function restOf(own: Tile, { direction, reach }: { direction: Direction; reach: string }): Tile {
   const ids = own.ids.filter((id) => isBeyond(direction, id, reach));
+  if (ids.length === 0) return { ...own, afterId: reach, ids, kinds: UNREAD };
   // The kinds of these rows are not known one by one: they get their share of the tile's.
-  const share = own.ids.length === 0 ? 0 : ids.length / own.ids.length;
+  const share = ids.length / own.ids.length;
   return { ...own, afterId: reach, ids, kinds: own.kinds.map((rows) => rows * share) };
 }
 
@@ -136,7 +138,7 @@ async function join(tx: Sql, round: Sweep, first: Tile, second: Tile): Promise<T
     afterId: first.afterId,
     ids: [...first.ids, ...second.ids],
     readAt: first.readAt < second.readAt ? first.readAt : second.readAt,
-    kinds: first.kinds.map((rows, kind) => rows + (second.kinds[kind] ?? 0)),
+    kinds: isUnread(first) ? second.kinds : first.kinds.map((rows, kind) => rows + (second.kinds[kind] ?? 0)),
   };
 }
 

@@ -1,6 +1,7 @@
 import { type Budget, scheduledCap } from '../../../core/budget.ts';
 import { DAY, HOUR } from '../../../core/clock.ts';
 import type { StoredBookmark } from '../../../mirror/bookmarks/bookmarks.ts';
+import { isUnread } from '../../../mirror/mirror.ts';
 import type { Schedule } from '../../../mirror/schedules.ts';
 import { type Cron, slotsPerDay } from '../cron.ts';
 import { depthOf, type Moment, type PageView, valueOf } from './value.ts';
@@ -8,6 +9,8 @@ import { depthOf, type Moment, type PageView, valueOf } from './value.ts';
 /** A bookmark and its depth in the list. */
 export interface PlannedPage extends PageView {
   readonly bookmark: StoredBookmark;
+  /** The page was not read yet: an earlier one has led to it. */
+  readonly isUnread: boolean;
 }
 
 /** Every page that was read before `since` must be read by `deadline`; both are epoch ms. */
@@ -106,6 +109,8 @@ export class PagePlan {
   #credit = 0;
   /** The usual value of the pages that were chosen by their value, and how many choices it remembers. */
   #usual = { value: 0, of: 0 };
+  /** The last choice was a page that was not read yet: they get half of the requests. */
+  #wasUnread = false;
 
   /** Replaces all lists. */
   load(lists: ReadonlyMap<string, readonly StoredBookmark[]>): void {
@@ -131,12 +136,13 @@ export class PagePlan {
     const list = this.#pages.get(page.inboxId) ?? [];
     this.#pages.set(
       page.inboxId,
-      list.map((one) => (one.bookmark === page.bookmark ? { ...one, readAt } : one)),
+      list.map((one) => (one.bookmark === page.bookmark ? { ...one, readAt, isUnread: false } : one)),
     );
   }
 
   /**
-   * The page to read next; null if there is none.
+   * The page to read next; null if there is none. Behind a page that was not read yet may be any number of
+   * others, each of which shows itself by the one before: by their value alone they would wait for weeks.
    * @param requestsUntil how many requests may be sent until an instant (epoch ms)
    * @param isBusy true for a page that rests, or whose list is being read
    */
@@ -149,6 +155,9 @@ export class PagePlan {
     const pages = this.all().filter((page) => !isBusy(page));
     const best = mostValuable(pages, moment);
     if (best === null) return null;
+    const unread = pages.find(({ isUnread: is }) => is);
+    this.#wasUnread = unread !== undefined && !this.#wasUnread;
+    if (unread !== undefined && this.#wasUnread) return { page: unread, why: 'schedule' };
     const share = cover === null ? 0 : shareOf(pages, cover, requestsUntil);
     if (cover !== null && share > 0) {
       this.#credit = Math.min(1, this.#credit + share);
@@ -210,7 +219,7 @@ function plannedPages(list: readonly StoredBookmark[]): PlannedPage[] {
     const depth = depthOf(newer + held / 2, rows);
     newer += held;
     const { inboxId, kinds, readAt } = bookmark;
-    return { bookmark, inboxId, kinds, readAt, depth, isEnd: index === 0 };
+    return { bookmark, inboxId, kinds, readAt, depth, isEnd: index === 0, isUnread: isUnread(bookmark) };
   });
 }
 

@@ -59,6 +59,26 @@ test('a day of readings covers every page before the next slot, and most go to t
   );
 });
 
+test('pages that were not read yet get half of the requests, however little else is due', () => {
+  const list = listOf('1', 3, NOW - MINUTE);
+  const plan = planOf(list.map((page, nth) => (nth === 1 ? { ...page, kinds: [] } : page)));
+  const moment = { rates: new Rates(), timeline: new Timeline(NOW + DAY) };
+  let unread = 0;
+  for (let nth = 1; nth <= 20; nth += 1) {
+    const now = NOW + nth * MINUTE;
+    const { page } = plan.next(
+      { ...moment, now },
+      [{ since: NOW - HOUR, deadline: NOW + DAY }],
+      evenly(now),
+      NOBODY,
+    )!;
+    if (page.isUnread) unread += 1;
+    // Behind each of them is another one.
+    else plan.touch(page, now);
+  }
+  expect(unread).toBe(10);
+});
+
 test('over three days every page is read in time, however little it is worth', () => {
   const [size, aDay] = [130, 120];
   const plan = planOf(listOf('1', size, NOW - 1));

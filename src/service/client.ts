@@ -24,7 +24,7 @@ export interface Page extends ReadRows {
 export type Found = { readonly item: Item } | null;
 
 /** A list that the service can search. */
-export interface SearchableList extends ListKey {
+interface SearchableList extends ListKey {
   readonly list: 'users' | 'tags';
   readonly inboxId: string;
 }

@@ -99,6 +99,57 @@ test.each(['users', 'tags'] as const)(
   },
 );
 
+describe('users whose own searches alone are refused', () => {
+  /** A mirror with `missing` users in no list: the service searches for the last ones only. */
+  async function refusing(missing: number, refused: number, status: number, hidden: Set<string>) {
+    const mirror = await mirrorWith(hidden, { usersPerInbox: 700 });
+    const inbox = firstInbox(mirror.sandbox);
+    const ids = firstIds(inbox.users, missing);
+    const addresses = ids.slice(0, refused).map((id) => encodeURIComponent(inbox.users.get(id)!.email!));
+    mirror.sandbox.script(({ path }) =>
+      path.includes('/search') && addresses.some((address) => path.includes(address))
+        ? { status, body: '{}' }
+        : undefined,
+    );
+    return { mirror, ids };
+  }
+
+  // After five pairs of 400s no further question is asked: the others wait for the next sweep.
+  test.each([
+    [6, 403, 6],
+    [15, 400, 10],
+    [25, 403, 25],
+    [25, 400, 25],
+  ])('wait for a person if they are more than three: %i with %i', async (many, status, held) => {
+    const hidden = new Set<string>();
+    const { mirror, ids } = await refusing(many, many, status, hidden);
+    for (const id of ids) hidden.add(id);
+    for (let nth = 0; nth < 4; nth += 1) {
+      await mirror.sync();
+      mirror.clock.advance(2 * HOUR);
+    }
+    expect(await wrongTombstones(mirror)).toEqual([]);
+    const { lists } = await mirror.writer.status(mirror.clock.now());
+    expect(lists.find(({ list }) => list === 'users')).toMatchObject({ suspects: many, held });
+  });
+
+  test.each([12, 60])('let no other one be deleted unasked, of %i that are gone', async (gone) => {
+    const hidden = new Set<string>();
+    const { mirror, ids } = await refusing(gone + 1, 2, 400, hidden);
+    const { sandbox, clock, database } = mirror;
+    const there = ids[gone / 2]!;
+    for (const id of ids.filter((one) => one !== there)) sandbox.world.removeUser(firstInbox(sandbox).id, id);
+    hidden.add(there);
+    for (let nth = 0; nth < 4; nth += 1) {
+      await mirror.sync();
+      clock.advance(2 * HOUR);
+    }
+    expect(await wrongTombstones(mirror)).toEqual([]);
+    expect(sandbox.arrivals.filter(({ status }) => status === 400)).not.toEqual([]);
+    expect(await count(database, `unlisted WHERE item_id = '${there}'`)).toBe(1);
+  });
+});
+
 /** Removes a user or tag of the first inbox from the service. */
 function removerOf({ sandbox }: TestMirror, list: 'users' | 'tags'): (id: string) => void {
   const { id: inboxId } = firstInbox(sandbox);

@@ -2,7 +2,7 @@ import { MINUTE } from '../../core/clock.ts';
 import { isMirrorError } from '../../core/errors.ts';
 import { listId, type ListKey } from '../../core/lists.ts';
 import type { Side } from '../../mirror/items/suspects/suspects.ts';
-import type { CallOptions, SearchableList } from '../../service/client.ts';
+import type { CallOptions } from '../../service/client.ts';
 import type { SweepDeps } from '../deps.ts';
 import { isNoWitness, isRefusedQuestion } from './ask.ts';
 
@@ -93,13 +93,14 @@ async function askExample(
  */
 export async function searchFinds(
   { client, mirror }: Deps,
-  list: SearchableList,
+  { list, inboxId }: ListKey,
   askedBefore: boolean,
   options: CallOptions,
 ): Promise<boolean> {
-  for (const askBy of await mirror.suspects.listedAskBy(list)) {
+  if (inboxId === null || (list !== 'users' && list !== 'tags')) return false;
+  for (const askBy of await mirror.suspects.listedAskBy({ list, inboxId })) {
     try {
-      const { items } = await client.search(list, askBy, options);
+      const { items } = await client.search({ list, inboxId }, askBy, options);
       if (items.length > 0) return true;
     } catch (error) {
       if (isMirrorError(error, 'LIST_FORBIDDEN') || isRefusedQuestion(error, askedBefore)) return false;

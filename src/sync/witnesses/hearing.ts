@@ -3,7 +3,7 @@ import { SEARCHED_BY } from '../../core/lists.ts';
 import type { Side, Suspect } from '../../mirror/items/suspects/suspects.ts';
 import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
 import { type Answer, askFor, isNoWitness, isRefusedQuestion } from './ask.ts';
-import { type Control, control } from './control.ts';
+import { type Control, control, searchFinds } from './control.ts';
 import type { CallOptions } from '../../service/client.ts';
 import type { SweepDeps, SweepOptions, Tally } from '../deps.ts';
 
@@ -242,9 +242,9 @@ class Hearing {
   /** True if the service returns a row that its list shows, although two answers in a row were of no use. */
   async #mayGoOn({ id: near }: Suspect): Promise<boolean> {
     this.#faultyPairs += 1;
-    // A search has no control question.
-    if (SEARCHED_BY[this.#sweep.list] !== null || this.#faultyPairs >= MOST_FAULTY_PAIRS) return false;
-    return (await this.#askControl(near, 'after')) === 'returned';
+    if (this.#faultyPairs >= MOST_FAULTY_PAIRS) return false;
+    if (SEARCHED_BY[this.#sweep.list] === null) return (await this.#askControl(near, 'after')) === 'returned';
+    return await this.#proven(() => searchFinds(this.#deps, this.#sweep, this.#askedBefore, this.#call));
   }
 
   async #askControl(near: string, side: Side): Promise<Control> {

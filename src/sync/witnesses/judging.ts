@@ -107,10 +107,9 @@ async function judge(
     if (await isUnproven(deps, sweep, left, options))
       return { ...judged, held: await hold(deps, sweep, left, true) };
     const unclear = byIdentity(sweep) ? [] : unclearIn(testimony, left, isBatch);
-    const decides = isBatch && decidesForOthers(due);
-    const isAsked = ({ id }: Suspect): boolean =>
-      decides || !isResumedSearch(sweep, options) || answers.has(id);
-    const clear = left.filter((suspect) => isAsked(suspect) && !unclear.includes(suspect));
+    // If the questions ended early, the others wait for the next sweep.
+    const isJudged = ({ id }: Suspect): boolean => (isBatch && decidesForOthers(due)) || answers.has(id);
+    const clear = left.filter((suspect) => isJudged(suspect) && !unclear.includes(suspect));
     await condemn(deps, sweep, { suspects: clear, accepted: false }, tally);
     if (unclear.length > 0) return { ...judged, held: await hold(deps, sweep, unclear, true) };
   } else if (isBatch && extent === 'whole') {
@@ -185,11 +184,11 @@ function provesAbsence(
 }
 
 /**
- * Users or tags that a person must decide on: their search has further rows, or they are too many without an
- * address or a name to search by. Of a batch, all of them if one is so.
+ * Users or tags that a person must decide on: their search has further rows, or they are too many whose
+ * search is refused, or that have no address or name to search by. Of a batch, all of them if one is so.
  */
 function unclearIn({ answers }: Testimony, left: readonly Suspect[], isBatch: boolean): readonly Suspect[] {
-  const unasked = left.filter(({ askBy }) => !askBy);
+  const unasked = left.filter(({ id, askBy }) => !askBy || answers.get(id) === 'refused');
   const partial = left.filter(({ id }) => answers.get(id) === 'partial');
   const unclear = unasked.length > MOST_UNPROVEN ? [...unasked, ...partial] : partial;
   return isBatch && unclear.length > 0 ? left : unclear;
@@ -205,10 +204,9 @@ async function isUnproven(
   due: readonly Suspect[],
   options: Settling,
 ): Promise<boolean> {
-  const { list, inboxId } = sweep;
-  if (due.length <= MOST_UNPROVEN || inboxId === null || (list !== 'users' && list !== 'tags')) return false;
+  if (due.length <= MOST_UNPROVEN || byIdentity(sweep)) return false;
   const call = questionCall(deps, options);
-  const finds = (): Promise<boolean> => searchFinds(deps, { list, inboxId }, options.askedBefore, call);
+  const finds = (): Promise<boolean> => searchFinds(deps, sweep, options.askedBefore, call);
   return !(await deps.account.proven(deps.client, call, finds));
 }
 

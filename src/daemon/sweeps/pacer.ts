@@ -1,7 +1,7 @@
 import { type Budget, hourlyShare, scheduledCap } from '../../core/budget.ts';
 import { type Clock, DAY, HOUR, MINUTE } from '../../core/clock.ts';
 import type { Writer } from '../../mirror/mirror.ts';
-import type { Client } from '../../sync/deps.ts';
+import type { CallOptions, Client } from '../../sync/deps.ts';
 import { meanDelay } from '../../sync/planning/pages/delay.ts';
 import { PagePlan } from '../../sync/planning/pages/plan.ts';
 import { Rates } from '../../sync/planning/pages/rates.ts';
@@ -192,9 +192,9 @@ export class Pacer {
 }
 
 /** A client whose every request waits for `take` before it goes to the gate. */
-export function pacedClient(client: Client, take: () => Promise<void>): Client {
-  return clientAround(client, async (send) => {
-    await take();
+export function pacedClient(client: Client, take: (options: CallOptions) => Promise<void>): Client {
+  return clientAround(client, async (send, options) => {
+    await take(options);
     return await send();
   });
 }

@@ -6,7 +6,7 @@ import { listId, type ListKey } from '../../core/lists.ts';
 import type { Writer } from '../../mirror/mirror.ts';
 import type { Log } from '../../session/log.ts';
 import type { AccountCheck } from '../../sync/account.ts';
-import type { Client } from '../../sync/deps.ts';
+import type { CallOptions, Client } from '../../sync/deps.ts';
 import { type ListReport, NO_FIGURES, type PassEvent } from '../../sync/events.ts';
 import { type DueList, readAgenda } from '../../sync/planning/agenda.ts';
 import { mayBegin, type PlaceClaim, PLACES, turnOf } from '../../sync/planning/planner.ts';
@@ -228,15 +228,16 @@ export class ScheduledSweeps {
   }
 
   /**
-   * Waits before each request of a sweep, and stops the sweep at the end of its turn. A first filling need
-   * not wait for the pace until it has cost a day's requests; fillings that have used up a turn share these.
+   * Waits before each request of a sweep, and stops the sweep at the end of its turn, before a page:
+   * questions about rows come to an end by themselves, and would begin again. A first filling need not wait
+   * for the pace until it has cost a day's requests; fillings that have used up a turn share these.
    */
-  #takeFor({ key, first, spent }: DueList, stop: AbortController): () => Promise<void> {
+  #takeFor({ key, first, spent }: DueList, stop: AbortController): (options: CallOptions) => Promise<void> {
     const { pacer, log, budget } = this.#deps;
     const aDay = scheduledCap(budget);
     let requests = spent;
-    return async () => {
-      if (requests > spent && requests % turnOf(budget) === 0)
+    return async ({ reason }) => {
+      if (reason !== 'probe' && requests > spent && requests % turnOf(budget) === 0)
         stop.abort(new MirrorError('STOPPED', TURN_OVER));
       const unpaced = first ? aDay / Math.max(1, this.#wornFillings) : 0;
       await pacer.take(requests < unpaced, stop.signal);

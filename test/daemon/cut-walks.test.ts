@@ -5,6 +5,12 @@ import { count } from '../support/rows.ts';
 
 const EMPTY = { status: 200, body: '{"results":[],"pagination":{"next_page":null}}' };
 
+/** The id after which the page of a sandbox's token begins. */
+function idIn(token: string): bigint {
+  const { cursor } = JSON.parse(Buffer.from(token, 'base64').toString()) as { cursor: string };
+  return BigInt(/\d+/.exec(Buffer.from(cursor, 'base64').toString().replaceAll('_', ''))![0]);
+}
+
 describe('a walk that an empty page ends before the end of its list', () => {
   test.each([['desc' as const], ['asc' as const]])(
     'in a first copy leaves no row unread for more than a cover (%s)',
@@ -45,5 +51,27 @@ describe('a walk that an empty page ends before the end of its list', () => {
     await clock.sleep(14 * HOUR);
     const [inbox] = sandbox.world.inboxes.values();
     expect(await count(database, 'conversations')).toBeGreaterThanOrEqual(inbox!.conversations.size - 5);
+  });
+
+  test('takes few readings while the page stays empty', async () => {
+    const house = await pagesHouse({
+      limits: { pageSize: 10, perDay: 900, reserved: 45, perSecond: 1 },
+      sandbox: { conversations: [1200], listOrder: 'desc', perDay: 900, activityPerHour: 6 },
+    });
+    const { clock, sandbox } = house;
+    await house.start();
+    await clock.sleep(10 * HOUR);
+    const [inbox] = sandbox.world.inboxes.values();
+    const middle = BigInt(inbox!.conversations.order[600]!);
+    let empty = 0;
+    sandbox.script(({ path }) => {
+      const token = /\/conversations\?.*next_page=([^&]*)/.exec(path)?.[1];
+      if (token === undefined || idIn(decodeURIComponent(token)) > middle) return undefined;
+      empty += 1;
+      return EMPTY;
+    });
+    await clock.sleep(DAY);
+    expect(empty).toBeGreaterThan(2);
+    expect(empty).toBeLessThan(40);
   });
 });

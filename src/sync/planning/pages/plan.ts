@@ -99,6 +99,12 @@ const OUTLIER = 4;
 const MOST_FOR_COVER = 0.5;
 
 /**
+ * An unread page that stays unread is chosen again after this many ms, then after twice as long each time:
+ * its answers may always be cut or fail.
+ */
+const UNREAD_REST = { firstMs: HOUR, longestMs: DAY };
+
+/**
  * Chooses which page of conversations is read next (docs/decisions/0019). Most requests go to the page of the
  * greatest value. The schedule gets as many of them as it needs, so that the last page is read in time, and
  * those that would bring little elsewhere.
@@ -111,6 +117,8 @@ export class PagePlan {
   #usual = { value: 0, of: 0 };
   /** The last choice was a page that was not read yet: they get half of the requests. */
   #wasUnread = false;
+  /** The unread page of each inbox that was chosen last, and when it is chosen again (epoch ms). */
+  readonly #tried = new Map<string, { afterId: string; waitMs: number; again: number }>();
 
   /** Replaces all lists. */
   load(lists: ReadonlyMap<string, readonly StoredBookmark[]>): void {
@@ -155,9 +163,9 @@ export class PagePlan {
     const pages = this.all().filter((page) => !isBusy(page));
     const best = mostValuable(pages, moment);
     if (best === null) return null;
-    const unread = pages.find(({ isUnread: is }) => is);
-    this.#wasUnread = unread !== undefined && !this.#wasUnread;
-    if (unread !== undefined && this.#wasUnread) return { page: unread, why: 'schedule' };
+    const unread = this.#wasUnread ? undefined : this.#nextUnread(pages, moment);
+    this.#wasUnread = unread !== undefined;
+    if (unread !== undefined) return { page: unread, why: 'schedule' };
     const share = cover === null ? 0 : shareOf(pages, cover, requestsUntil);
     if (cover !== null && share > 0) {
       this.#credit = Math.min(1, this.#credit + share);
@@ -170,6 +178,19 @@ export class PagePlan {
     }
     this.#remember(best.value);
     return { page: best.page, why: 'value' };
+  }
+
+  #nextUnread(pages: readonly PlannedPage[], { now }: Moment): PlannedPage | undefined {
+    const triedOf = ({ inboxId, bookmark }: PlannedPage) => {
+      const tried = this.#tried.get(inboxId);
+      return tried?.afterId === bookmark.afterId ? tried : undefined;
+    };
+    const page = pages.find((one) => one.isUnread && (triedOf(one)?.again ?? now) <= now);
+    if (page === undefined) return undefined;
+    const before = triedOf(page)?.waitMs ?? UNREAD_REST.firstMs / 2;
+    const waitMs = Math.min(2 * before, UNREAD_REST.longestMs);
+    this.#tried.set(page.inboxId, { afterId: page.bookmark.afterId, waitMs, again: now + waitMs });
+    return page;
   }
 
   #remember(value: number): void {

@@ -59,24 +59,36 @@ test('a day of readings covers every page before the next slot, and most go to t
   );
 });
 
-test('pages that were not read yet get half of the requests, however little else is due', () => {
+test('pages that were not read yet get half of the readings, however little else is due', () => {
   const list = listOf('1', 3, NOW - MINUTE);
-  const plan = planOf(list.map((page, nth) => (nth === 1 ? { ...page, kinds: [] } : page)));
+  const plan = new PagePlan();
   const moment = { rates: new Rates(), timeline: new Timeline(NOW + DAY) };
+  const cover: Cover = [{ since: NOW - HOUR, deadline: NOW + DAY }];
   let unread = 0;
   for (let nth = 1; nth <= 20; nth += 1) {
     const now = NOW + nth * MINUTE;
-    const { page } = plan.next(
-      { ...moment, now },
-      [{ since: NOW - HOUR, deadline: NOW + DAY }],
-      evenly(now),
-      NOBODY,
-    )!;
-    if (page.isUnread) unread += 1;
-    // Behind each of them is another one.
-    else plan.touch(page, now);
+    // Behind each page that was read is another one.
+    const second = { ...list[1]!, afterId: String(1100 + unread), kinds: [] };
+    plan.replace('1', [list[0]!, second, list[2]!]);
+    unread += plan.next({ ...moment, now }, cover, evenly(now), NOBODY)!.page.isUnread ? 1 : 0;
   }
   expect(unread).toBe(10);
+});
+
+test('a page that stays unread, because its answers are cut, is chosen seldom', () => {
+  const plan = planOf(
+    listOf('1', 3, NOW - MINUTE).map((page, nth) => (nth === 1 ? { ...page, kinds: [] } : page)),
+  );
+  const moment = { rates: new Rates(), timeline: new Timeline(NOW + 3 * DAY) };
+  let unread = 0;
+  for (let nth = 1; nth <= 480; nth += 1) {
+    const now = NOW + nth * 5 * MINUTE;
+    const { page } = plan.next({ ...moment, now }, null, evenly(now), NOBODY)!;
+    if (page.isUnread) unread += 1;
+    else plan.touch(page, now);
+  }
+  expect(unread).toBeGreaterThan(3);
+  expect(unread).toBeLessThan(8);
 });
 
 test('over three days every page is read in time, however little it is worth', () => {

@@ -105,7 +105,7 @@ describe('users whose own searches alone are refused', () => {
     const mirror = await mirrorWith(hidden, { usersPerInbox: 700 });
     const inbox = firstInbox(mirror.sandbox);
     const ids = firstIds(inbox.users, missing);
-    const addresses = ids.slice(0, refused).map((id) => encodeURIComponent(inbox.users.get(id)!.email!));
+    const addresses = ids.slice(0, refused).map((id) => encodeURIComponent(inbox.users.get(id)!.email));
     mirror.sandbox.script(({ path }) =>
       path.includes('/search') && addresses.some((address) => path.includes(address))
         ? { status, body: '{}' }

@@ -75,3 +75,25 @@ describe('a walk that an empty page ends before the end of its list', () => {
     expect(empty).toBeLessThan(40);
   });
 });
+
+test('many conversations that are moved into the middle of a list are read within hours', async () => {
+  const house = await pagesHouse({
+    limits: { pageSize: 10, perDay: 900, reserved: 45, perSecond: 1 },
+    sandbox: { conversations: [1000], listOrder: 'desc', perDay: 900, activityPerHour: 0 },
+  });
+  const { clock, sandbox, database } = house;
+  const { world } = sandbox;
+  const [from] = world.inboxes.values();
+  const to = world.addInbox({ display_name: 'Merged' });
+  const move = (ids: readonly string[]): void => {
+    for (const id of ids) world.addConversation(to.id, { ...world.removeConversation(from!.id, id) });
+  };
+  const ids = [...from!.conversations.order];
+  move([...ids.slice(0, 50), ...ids.slice(-50)]);
+  await house.start();
+  await clock.sleep(20 * HOUR);
+  expect(await count(database, `conversations WHERE inbox_id = '${to.id}'`)).toBe(100);
+  move(ids.slice(100, 800));
+  await clock.sleep(12 * HOUR);
+  expect(await count(database, `conversations WHERE inbox_id = '${to.id}'`)).toBe(800);
+});

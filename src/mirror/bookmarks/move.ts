@@ -38,7 +38,8 @@ export interface Move {
 /**
  * Moves the bookmarks of a page's range, so that they still divide the list without a gap. A bookmark whose
  * page was covered wholly is removed. If rows came in between, the page ends before the next bookmark: what
- * is left of its range gets the token of the next page, and keeps the age of the earlier reading.
+ * is left of its range gets the token of the next page, and keeps the age of the earlier reading. Behind a
+ * page of which most rows are new may be any number of others: the rest counts as unread.
  */
 export async function moveBookmarks(tx: Sql, dialect: Dialect, move: Move): Promise<void> {
   const { bookmark, ids, reach, kinds, now } = move;
@@ -57,7 +58,8 @@ export async function moveBookmarks(tx: Sql, dialect: Dialect, move: Move): Prom
   ];
   const removed = [...covered];
   if (reach !== null && hasRest) {
-    const rest = restOf(own, { direction, reach });
+    const known = restOf(own, { direction, reach });
+    const rest = isMostlyNew(ids, [own, ...covered]) ? { ...known, kinds: UNREAD } : known;
     const joins = next !== undefined && rest.ids.length + next.ids.length <= ids.length;
     rows.push(rowOf(joins ? await join(tx, move.round, rest, next) : rest, move.page.next));
     if (joins) removed.push(next);
@@ -120,6 +122,12 @@ function isCovered(direction: Direction, end: string | undefined, reach: string 
   return end !== undefined && !isBeyond(direction, end, reach);
 }
 
+/** True if most rows of a page were on none of the tiles that it covers. */
+function isMostlyNew(ids: readonly string[], tiles: readonly Tile[]): boolean {
+  const known = new Set(tiles.flatMap((tile) => tile.ids));
+  return ids.filter((id) => !known.has(id)).length > ids.length / 2;
+}
+
 /** The part of a tile beyond the page. */
 function restOf(own: Tile, { direction, reach }: { direction: Direction; reach: string }): Tile {
   const ids = own.ids.filter((id) => isBeyond(direction, id, reach));
@@ -138,7 +146,7 @@ async function join(tx: Sql, round: Sweep, first: Tile, second: Tile): Promise<T
     afterId: first.afterId,
     ids: [...first.ids, ...second.ids],
     readAt: first.readAt < second.readAt ? first.readAt : second.readAt,
-    kinds: isUnread(first) ? second.kinds : first.kinds.map((rows, kind) => rows + (second.kinds[kind] ?? 0)),
+    kinds: isUnread(first) ? UNREAD : first.kinds.map((rows, kind) => rows + (second.kinds[kind] ?? 0)),
   };
 }
 

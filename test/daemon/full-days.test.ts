@@ -62,8 +62,10 @@ test.each([
   },
 );
 
-test('another client that sends three quarters of the requests evenly has them from the third day on', async () => {
+// After a day that was not full, the budget is tried whole again.
+test('another client that sends three quarters of the requests evenly keeps four fifths of them', async () => {
   const evenly = (time: number): number => (0.75 * PER_DAY * time) / DAY;
-  const days = await servedBeside(evenly, { days: 4, namesTime: true });
-  for (const { others } of days.slice(2)) expect(others).toBeGreaterThan(0.95 * 0.75 * PER_DAY);
+  const days = await servedBeside(evenly, { days: 7, namesTime: true });
+  const others = days.slice(2).map((day) => day.others);
+  expect(others.reduce((sum, requests) => sum + requests) / others.length).toBeGreaterThan(0.6 * PER_DAY);
 });

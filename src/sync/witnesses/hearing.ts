@@ -239,7 +239,7 @@ class Hearing {
     return await mirror.suspects.isUnsteady(clock.now());
   }
 
-  /** True if the service returns a row that its list shows, although two answers in a row were of no use. */
+  /** True if the service returns or finds a row that its list shows, after two answers of no use in a row. */
   async #mayGoOn({ id: near }: Suspect): Promise<boolean> {
     this.#faultyPairs += 1;
     if (this.#faultyPairs >= MOST_FAULTY_PAIRS) return false;

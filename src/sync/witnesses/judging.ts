@@ -188,9 +188,9 @@ function provesAbsence(
  * search is refused, or that have no address or name to search by. Of a batch, all of them if one is so.
  */
 function unclearIn({ answers }: Testimony, left: readonly Suspect[], isBatch: boolean): readonly Suspect[] {
-  const unasked = left.filter(({ id, askBy }) => !askBy || answers.get(id) === 'refused');
+  const unheard = left.filter(({ id, askBy }) => !askBy || answers.get(id) === 'refused');
   const partial = left.filter(({ id }) => answers.get(id) === 'partial');
-  const unclear = unasked.length > MOST_UNPROVEN ? [...unasked, ...partial] : partial;
+  const unclear = unheard.length > MOST_UNPROVEN ? [...unheard, ...partial] : partial;
   return isBatch && unclear.length > 0 ? left : unclear;
 }
 

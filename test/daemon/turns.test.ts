@@ -25,5 +25,4 @@ test.each([
     const questions = askedSince(house.sandbox, before).filter((path) => /conversations\/\d/.test(path));
     expect(questions.length).toBeLessThanOrEqual(4 + 2 * deleted);
   },
-  60_000,
 );

@@ -100,7 +100,7 @@ test.each(['users', 'tags'] as const)(
 );
 
 describe('users whose own searches alone are refused', () => {
-  /** A mirror with `missing` users in no list: the service searches for the last ones only. */
+  /** A mirror with `missing` users in no list: searches for the first ones answer `status`. */
   async function refusing(missing: number, refused: number, status: number, hidden: Set<string>) {
     const mirror = await mirrorWith(hidden, { usersPerInbox: 700 });
     const inbox = firstInbox(mirror.sandbox);
@@ -133,7 +133,8 @@ describe('users whose own searches alone are refused', () => {
     expect(lists.find(({ list }) => list === 'users')).toMatchObject({ suspects: many, held });
   });
 
-  test.each([12, 60])('let no other one be deleted unasked, of %i that are gone', async (gone) => {
+  test('let no other one be deleted unasked beside 60 that are gone', async () => {
+    const gone = 60;
     const hidden = new Set<string>();
     const { mirror, ids } = await refusing(gone + 1, 2, 400, hidden);
     const { sandbox, clock, database } = mirror;

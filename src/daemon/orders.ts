@@ -13,9 +13,9 @@ import type { PassEvent } from '../sync/events.ts';
 import { type PassReport, runPass } from '../sync/pass.ts';
 import { PLACES } from '../sync/planning/planner.ts';
 import { asRecord } from '../sync/record.ts';
-import { Backoff } from './sweeps/backoff.ts';
+import { Backoff } from './sweeps/rests/backoff.ts';
 import { patientClient } from './sweeps/client-around.ts';
-import { refusedUntil } from './sweeps/cooldowns.ts';
+import { refusedUntil } from './sweeps/rests/cooldowns.ts';
 import type { Pacer } from './sweeps/pacer.ts';
 import type { Trouble } from './troubles.ts';
 

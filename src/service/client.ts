@@ -38,10 +38,10 @@ export interface Ping {
 }
 
 /** Why a request is sent, and the signal that cancels it while it waits at the gate. */
-export interface CallOptions extends Pick<Call, 'tries' | 'isProbe'> {
+export interface CallOptions extends Pick<Call, 'tries' | 'isProbe' | 'scheduled'> {
   readonly reason: Reason;
-  /** True if scheduled work needs the request. Default: true only if the reason is `schedule` or `page`. */
-  readonly scheduled?: boolean;
+  /** Pages, with this one, that a walk has to read without a pause. Default: it may pause. */
+  readonly inARow?: number | undefined;
   readonly signal?: AbortSignal | undefined;
   /** The id of an inbox to request if the list of inboxes fails (see `Exchange.elsewhere`). */
   readonly knownInbox?: string | undefined;

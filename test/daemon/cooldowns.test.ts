@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { HOUR, MINUTE } from '../../src/core/clock.ts';
 import { INBOXES, type ListKey } from '../../src/core/lists.ts';
-import { Cooldowns } from '../../src/daemon/sweeps/cooldowns.ts';
+import { Cooldowns } from '../../src/daemon/sweeps/rests/cooldowns.ts';
 
 const USERS: ListKey = { list: 'users', inboxId: '1' };
 const TAGS: ListKey = { list: 'tags', inboxId: '2' };

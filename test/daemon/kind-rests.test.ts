@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { HOUR, MINUTE } from '../../src/core/clock.ts';
 import type { ListKey } from '../../src/core/lists.ts';
-import { KindRests } from '../../src/daemon/sweeps/kind-rests.ts';
+import { KindRests } from '../../src/daemon/sweeps/rests/kind-rests.ts';
 
 const users = (inboxId: string): { key: ListKey } => ({ key: { list: 'users', inboxId } });
 const ids = (lists: readonly { key: ListKey }[]): (string | null)[] => lists.map(({ key }) => key.inboxId);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { HOUR, MINUTE } from '../../src/core/clock.ts';
-import { PageRests } from '../../src/daemon/sweeps/page-rests.ts';
+import { PageRests } from '../../src/daemon/sweeps/rests/page-rests.ts';
 import type { Bookmark } from '../../src/mirror/bookmarks/bookmark.ts';
 
 const page = (afterId: string, inboxId = '1'): Bookmark => ({

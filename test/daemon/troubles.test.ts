@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { MINUTE } from '../../src/core/clock.ts';
 import type { ListKey } from '../../src/core/lists.ts';
-import { Cooldowns } from '../../src/daemon/sweeps/cooldowns.ts';
+import { Cooldowns } from '../../src/daemon/sweeps/rests/cooldowns.ts';
 import { prolonged, troubleOf } from '../../src/daemon/troubles.ts';
 import { asGateState } from '../../src/mirror/gate/ledger.ts';
 import { accessId } from '../../src/core/secrets.ts';

@@ -1,7 +1,7 @@
 import { listId, type ListKey } from '../../core/lists.ts';
 import { newestSweep, type Writer } from '../../mirror/mirror.ts';
 import type { DueList } from '../../sync/planning/agenda.ts';
-import type { Cooldowns } from './cooldowns.ts';
+import type { Cooldowns } from './rests/cooldowns.ts';
 
 interface TestDeps {
   readonly mirror: Pick<Writer, 'inboxes' | 'sweeps'>;

@@ -45,7 +45,7 @@ export interface PacerDeps {
 export class Pacer {
   readonly #deps: PacerDeps;
   /** The requests that wait for a token, in order. */
-  readonly #queue: symbol[] = [];
+  readonly #queue: { readonly requests: number }[] = [];
   #profile: Profile = FLAT;
   #intensity: Profile = FLAT;
   #timeline: { readonly line: Timeline; readonly madeAt: number } | null = null;
@@ -79,22 +79,24 @@ export class Pacer {
    * Waits until a scheduled request may go to the gate. One of a list's first filling goes at once while more
    * than an hour's share of the budget is left. It takes a token if there is one: while lists are filled
    * faster than the pace, nothing is missed.
+   * @param requests waits for as many tokens, while later requests wait too
    * @throws the signal's reason
    */
-  async take(first: boolean, signal: AbortSignal): Promise<void> {
+  async take(first: boolean, signal: AbortSignal, requests = 1): Promise<void> {
     const { budget, clock } = this.#deps;
-    const ticket = Symbol('request');
+    const ticket = { requests };
     this.#queue.push(ticket);
     try {
       for (;;) {
         signal.throwIfAborted();
         await this.#readLedger();
         if (first && this.#left > hourlyShare(budget)) break;
-        const waitMs = this.#waitFor(this.#queue.indexOf(ticket) + 1);
+        const before = this.#queue.slice(0, this.#queue.indexOf(ticket) + 1);
+        const waitMs = this.#waitFor(before.reduce((sum, one) => sum + one.requests, 0));
         if (waitMs <= 0) break;
         await clock.sleep(waitMs, signal);
       }
-      this.#spend();
+      this.#spend(requests);
     } finally {
       this.#queue.splice(this.#queue.indexOf(ticket), 1);
     }
@@ -111,11 +113,11 @@ export class Pacer {
     await clock.sleep(Math.min(Math.max(roomAt.getTime() - clock.now(), least), most), signal);
   }
 
-  /** Puts a token back that {@link take} has given, because no request could use it. */
-  giveBack(): void {
+  /** Puts tokens back that {@link take} has given, because no request could use them. */
+  giveBack(requests: number): void {
     const bucket = this.#accrue();
-    if (bucket !== null) bucket.tokens = Math.min(mostCredit(bucket.anHour), bucket.tokens + 1);
-    this.#left += 1;
+    if (bucket !== null) bucket.tokens = Math.min(this.#most(bucket.anHour), bucket.tokens + requests);
+    this.#left += requests;
   }
 
   /** Milliseconds until the bucket holds `tokens`, or until the ledger is read again. */
@@ -127,10 +129,15 @@ export class Pacer {
     return Math.min(untilRead, Math.ceil(((tokens - bucket.tokens) * HOUR) / bucket.anHour));
   }
 
-  #spend(): void {
+  #spend(requests: number): void {
     const bucket = this.#accrue();
-    if (bucket !== null) bucket.tokens = Math.max(0, bucket.tokens - 1);
-    this.#left -= 1;
+    if (bucket !== null) bucket.tokens = Math.max(0, bucket.tokens - requests);
+    this.#left -= requests;
+  }
+
+  /** The bucket holds an hour's worth, or more while a walk waits for more. */
+  #most(anHour: number): number {
+    return Math.max(mostCredit(anHour), ...this.#queue.map(({ requests }) => requests));
   }
 
   #accrue() {
@@ -138,7 +145,7 @@ export class Pacer {
     if (bucket === null) return null;
     const at = this.#deps.clock.monotonic();
     bucket.tokens = Math.min(
-      mostCredit(bucket.anHour),
+      this.#most(bucket.anHour),
       bucket.tokens + ((at - bucket.at) * bucket.anHour) / HOUR,
     );
     bucket.at = at;
@@ -163,8 +170,10 @@ export class Pacer {
     const anHour = paceOf(supply, weightsAt(this.#profile, timezone, now));
     const at = clock.monotonic();
     const tokens = this.#accrue()?.tokens ?? (await this.#missed(anHour, now));
-    await mirror.saveCredit({ requests: tokens, at: now, anHour });
-    this.#bucket = { tokens: Math.min(tokens, mostCredit(anHour)), at, anHour };
+    const walks = this.#queue.filter(({ requests }) => requests > 1);
+    const awaited = walks.reduce((sum, { requests }) => sum + requests, 0);
+    await mirror.saveCredit({ requests: tokens - awaited, at: now, anHour });
+    this.#bucket = { tokens: Math.min(tokens, this.#most(anHour)), at, anHour };
     this.#left = supply.left;
     this.#readAt = at;
   }
@@ -173,7 +182,7 @@ export class Pacer {
   async #missed(anHour: number, now: number): Promise<number> {
     const { mirror } = this.#deps;
     const credit = await mirror.credit();
-    return credit === null ? 0 : await missedUntil(credit, mirror.budget, anHour, now);
+    return credit === null ? 0 : Math.max(0, await missedUntil(credit, mirror.budget, anHour, now));
   }
 
   async #learn(): Promise<void> {

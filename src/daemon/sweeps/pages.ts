@@ -13,10 +13,10 @@ import { type Cover, coverOf, PagePlan, type PlannedPage } from '../../sync/plan
 import { Rates } from '../../sync/planning/pages/rates.ts';
 import { learnFrom } from '../../sync/planning/pages/value.ts';
 import { reachIn } from '../../sync/sweep.ts';
-import { Backoff } from './backoff.ts';
-import { isOwnFault, refusedUntil } from './cooldowns.ts';
+import { Backoff } from './rests/backoff.ts';
+import { isOwnFault, refusedUntil } from './rests/cooldowns.ts';
 import { LOST } from './lost.ts';
-import { PageRests } from './page-rests.ts';
+import { PageRests } from './rests/page-rests.ts';
 import { pacedClient, type Pacer } from './pacer.ts';
 
 /** How single pages are read. */
@@ -142,7 +142,7 @@ export class PageReads {
     const page = this.#next();
     if (page === null) {
       // With one list, the other read has it.
-      this.#deps.pacer.giveBack();
+      this.#deps.pacer.giveBack(1);
       return false;
     }
     read.inboxId = page.inboxId;

@@ -1,4 +1,4 @@
-import { type Budget, scheduledCap } from '../../core/budget.ts';
+import type { Budget } from '../../core/budget.ts';
 import { type Clock, MINUTE, SECOND } from '../../core/clock.ts';
 import { isMirrorError, messageOf, MirrorError } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
@@ -6,16 +6,17 @@ import { listId, type ListKey } from '../../core/lists.ts';
 import type { Writer } from '../../mirror/mirror.ts';
 import type { Log } from '../../session/log.ts';
 import type { AccountCheck } from '../../sync/account.ts';
-import type { CallOptions, Client } from '../../sync/deps.ts';
+import type { Client } from '../../sync/deps.ts';
 import { type ListReport, NO_FIGURES, type PassEvent } from '../../sync/events.ts';
 import { type DueList, readAgenda } from '../../sync/planning/agenda.ts';
-import { mayBegin, type PlaceClaim, PLACES, turnOf } from '../../sync/planning/planner.ts';
+import { mayBegin, type PlaceClaim, PLACES } from '../../sync/planning/planner.ts';
 import { reachIn, sweepList } from '../../sync/sweep.ts';
-import { Cooldowns, isOwnFault, refusedUntil } from './cooldowns.ts';
+import { Cooldowns, isOwnFault, refusedUntil } from './rests/cooldowns.ts';
 import { listsForTest } from './outage-test.ts';
 import { pacedClient } from './pacer.ts';
 import { PageReads, type PageReadsDeps, type ReadPages } from './pages.ts';
 import { RunningSweeps } from './running.ts';
+import { Turn } from './turn.ts';
 import { WantedLists } from './wanted.ts';
 
 export interface ScheduledSweepsDeps {
@@ -42,12 +43,6 @@ export interface ScheduledSweepsDeps {
   /** A page was read by its bookmark. */
   readonly onRead: () => void;
 }
-
-const NO_END =
-  "the first filling of a list has cost more than a day's requests and has not ended; " +
-  'it takes its turn among the others';
-
-const TURN_OVER = 'its turn is over; other lists go first';
 
 /** While lists are due, the agenda is read again after this many ms. */
 const REPLAN_MS = 30 * SECOND;
@@ -208,10 +203,12 @@ export class ScheduledSweeps {
     return this.#deps.isOutage() || this.#deps.isOtherAccount();
   }
 
-  async #sweep({ key, ...list }: DueList, stop: AbortController): Promise<void> {
+  async #sweep(list: DueList, stop: AbortController): Promise<void> {
     const { mirror, account, clock, goneAfterMs, onEvent } = this.#deps;
+    const { key } = list;
     const { signal } = stop;
-    const client = pacedClient(this.#deps.client, this.#takeFor({ key, ...list }, stop));
+    const turn = new Turn({ ...this.#deps, wornFillings: () => this.#wornFillings }, list, stop);
+    const client = pacedClient(this.#deps.client, (options) => turn.take(options));
     const done = (report: ListReport): void => onEvent({ kind: 'list-done', report });
     try {
       const deps = { client, mirror, account, clock, goneAfterMs, signal, onEvent };
@@ -223,27 +220,9 @@ export class ScheduledSweeps {
       done({ key, outcome: isFinal ? 'failed' : 'paused', ...NO_FIGURES, error });
       this.#afterFailure(key, error, isFinal);
     } finally {
+      turn.end();
       this.#deps.onEnd();
     }
-  }
-
-  /**
-   * Waits before each request of a sweep, and stops the sweep at the end of its turn, before a page:
-   * questions about rows come to an end by themselves, and would begin again. A first filling need not wait
-   * for the pace until it has cost a day's requests; fillings that have used up a turn share these.
-   */
-  #takeFor({ key, first, spent }: DueList, stop: AbortController): (options: CallOptions) => Promise<void> {
-    const { pacer, log, budget } = this.#deps;
-    const aDay = scheduledCap(budget);
-    let requests = spent;
-    return async ({ reason }) => {
-      if (reason !== 'probe' && requests > spent && requests % turnOf(budget) === 0)
-        stop.abort(new MirrorError('STOPPED', TURN_OVER));
-      const unpaced = first ? aDay / Math.max(1, this.#wornFillings) : 0;
-      await pacer.take(requests < unpaced, stop.signal);
-      requests += 1;
-      if (first && requests % aDay === 0) log.error({ list: listId(key), requests }, NO_END);
-    };
   }
 
   #afterFailure(key: ListKey, error: unknown, isFinal: boolean): void {

@@ -10,6 +10,9 @@ import { reportUnknown } from './unknown.ts';
 /** A walk restarts at its first page at most twice after a refused token, whatever run or turn reads it. */
 const MOST_RESTARTS = 2;
 
+/** A list may have grown so much since it was last complete. */
+const GROWN = 1.1;
+
 /**
  * Fetches and applies the list's pages, from the sweep's token to the last page. Adds to `tally`.
  * @throws MirrorError
@@ -32,7 +35,7 @@ export async function walk(
     let page: Page;
     try {
       const early = ahead.get(sweep.nextPage);
-      const call = { reason, signal } as const;
+      const call = { reason, signal, inARow: inARow(sweep, known?.pages) } as const;
       const send = (): Promise<Page> => client.listPage(sweep, sweep.nextPage, call);
       page = early ?? (await account.proven(client, call, send));
     } catch (error) {
@@ -64,6 +67,12 @@ export async function walk(
   }
   for (const [field, rows] of Object.entries(lacking)) onEvent({ kind: 'lacking', key: sweep, field, rows });
   return sweep;
+}
+
+/** The pages that the last walk of a sweep must read without a pause, because its tokens seem to expire. */
+function inARow({ restarts, pages }: Sweep, known: number | undefined): number | undefined {
+  if (restarts < MOST_RESTARTS || known === undefined) return undefined;
+  return Math.max(1, Math.ceil(GROWN * known) + 1 - pages);
 }
 
 /** The pages of `inboxes` that show whose they are, before any is applied; no page of another list. */

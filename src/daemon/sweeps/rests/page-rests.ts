@@ -1,5 +1,5 @@
-import { HOUR, MINUTE } from '../../core/clock.ts';
-import type { Bookmark } from '../../mirror/bookmarks/bookmark.ts';
+import { HOUR, MINUTE } from '../../../core/clock.ts';
+import type { Bookmark } from '../../../mirror/bookmarks/bookmark.ts';
 import { Backoff } from './backoff.ts';
 
 /** Once two pages of a list in a row could not be read, the second one rests for at least this many ms. */

@@ -1,7 +1,7 @@
-import { type Clock, MINUTE } from '../../core/clock.ts';
-import { isMirrorError } from '../../core/errors.ts';
-import { INBOXES, keysOf, listId, type ListKey } from '../../core/lists.ts';
-import type { DueList } from '../../sync/planning/agenda.ts';
+import { type Clock, MINUTE } from '../../../core/clock.ts';
+import { isMirrorError } from '../../../core/errors.ts';
+import { INBOXES, keysOf, listId, type ListKey } from '../../../core/lists.ts';
+import type { DueList } from '../../../sync/planning/agenda.ts';
 import { Backoff } from './backoff.ts';
 import { KindRests, LETS_OTHERS_FIRST_MS } from './kind-rests.ts';
 

@@ -1,5 +1,5 @@
-import { HOUR, MINUTE } from '../../core/clock.ts';
-import { listId, type ListKey, type ListName } from '../../core/lists.ts';
+import { HOUR, MINUTE } from '../../../core/clock.ts';
+import { listId, type ListKey, type ListName } from '../../../core/lists.ts';
 import { Backoff } from './backoff.ts';
 
 /** A kind of list rests when this many of its lists have failed, and none was answered since. */

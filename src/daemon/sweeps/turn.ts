@@ -1,0 +1,71 @@
+import { type Budget, scheduledCap } from '../../core/budget.ts';
+import { MirrorError } from '../../core/errors.ts';
+import { listId } from '../../core/lists.ts';
+import type { Log } from '../../session/log.ts';
+import type { CallOptions } from '../../sync/deps.ts';
+import type { DueList } from '../../sync/planning/agenda.ts';
+import { turnOf } from '../../sync/planning/planner.ts';
+import type { Pacer } from './pacer.ts';
+
+const NO_END =
+  "the first filling of a list has cost more than a day's requests and has not ended; " +
+  'it takes its turn among the others';
+
+const TURN_OVER = 'its turn is over; other lists go first';
+
+export interface TurnDeps {
+  readonly pacer: Pick<Pacer, 'take' | 'giveBack'>;
+  readonly budget: Budget;
+  readonly log: Log;
+  /** First fillings that have used up a turn share the requests that need not wait for the pace. */
+  readonly wornFillings: () => number;
+}
+
+/** The requests of one scheduled sweep: they wait for the pace, and end with the sweep's turn. */
+export class Turn {
+  readonly #deps: TurnDeps;
+  readonly #list: DueList;
+  readonly #stop: AbortController;
+  #requests: number;
+  /** Requests that have their tokens already. */
+  #prepaid = 0;
+
+  constructor(deps: TurnDeps, list: DueList, stop: AbortController) {
+    this.#deps = deps;
+    this.#list = list;
+    this.#stop = stop;
+    this.#requests = list.spent;
+  }
+
+  /**
+   * Waits until a request may go to the gate. Stops the sweep at the end of its turn, before a page:
+   * questions about rows come to an end by themselves, and would begin again. A first filling need not wait
+   * for the pace until it has cost a day's requests. A walk that must not pause waits once, for all of its
+   * requests.
+   */
+  async take({ reason, inARow = 1 }: CallOptions): Promise<void> {
+    const { pacer, log, budget } = this.#deps;
+    const { key, first, spent } = this.#list;
+    const aDay = scheduledCap(budget);
+    if (this.#prepaid > 0) this.#prepaid -= 1;
+    else {
+      const aTurn = turnOf(budget);
+      if (reason !== 'probe' && this.#requests > spent && this.#requests % aTurn === 0)
+        this.#stop.abort(new MirrorError('STOPPED', TURN_OVER));
+      const unpaced = first ? aDay / Math.max(1, this.#deps.wornFillings()) : 0;
+      const isFree = this.#requests < unpaced;
+      const requests = isFree || inARow > aTurn ? 1 : inARow;
+      await pacer.take(isFree, this.#stop.signal, requests);
+      this.#prepaid = requests - 1;
+    }
+    this.#requests += 1;
+    if (first && this.#requests % aDay === 0)
+      log.error({ list: listId(key), requests: this.#requests }, NO_END);
+  }
+
+  /** The sweep has ended. */
+  end(): void {
+    this.#deps.pacer.giveBack(this.#prepaid);
+    this.#prepaid = 0;
+  }
+}

@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest';
+import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
+import type { TestHouse } from '../support/daemon.ts';
+import { pagesHouse } from '../support/pages-house.ts';
+import { mostInADay } from '../support/rows.ts';
+
+/** Three lists of 30, 20 and 8 pages, at a pace of 10 requests an hour. */
+const HOUSE = {
+  limits: { pageSize: 10, perDay: 280, reserved: 40 },
+  sandbox: { conversations: [300, 200, 80], perDay: 280, activityPerHour: 1 },
+};
+
+/** Each hour a deploy of the service voids all page tokens. */
+function voidHourly({ sandbox, clock }: TestHouse): void {
+  sandbox.script(({ path }) => {
+    const token = new URLSearchParams(path.split('?')[1]).get('next_page');
+    if (token === null) return undefined;
+    const { issued_at: at } = JSON.parse(Buffer.from(token, 'base64').toString()) as { issued_at: number };
+    if (Math.floor(at / HOUR) === Math.floor(clock.now() / HOUR)) return undefined;
+    return { status: 400, body: '{"errors":[{"message":"invalid next_page"}]}' };
+  });
+}
+
+/** The greatest age of any list, in hours, on the second day and later. */
+async function worstAge(house: TestHouse, days: number): Promise<number> {
+  const { clock } = house;
+  let worst = 0;
+  await clock.sleep(1.5 * DAY);
+  for (let hour = 36; hour < days * 24; hour += 1) {
+    await clock.sleep(HOUR);
+    const { lists } = await house.status();
+    const ages = lists.map(({ completeAsOf }) => (clock.now() - (completeAsOf?.getTime() ?? 0)) / HOUR);
+    worst = Math.max(worst, ...ages);
+  }
+  return worst;
+}
+
+test.each([
+  ['expire after 20 minutes', 20 * MINUTE, undefined],
+  ['are void after each hour', 100 * DAY, voidHourly],
+])(
+  'long lists whose page tokens %s are read each day, within the budget',
+  async (_how, tokenLifeMs, begin) => {
+    const house = await pagesHouse({ ...HOUSE, sandbox: { ...HOUSE.sandbox, tokenLifeMs } });
+    begin?.(house);
+    await house.start();
+    expect(await worstAge(house, 4)).toBeLessThan(20);
+    const { arrivals } = house.sandbox;
+    expect(arrivals.filter(({ status }) => status === 429)).toEqual([]);
+    expect(mostInADay(house.sandbox)).toBeLessThanOrEqual(240);
+    expect(arrivals.length, 'the budget is spent').toBeGreaterThan(0.85 * 4 * 240);
+    expect(arrivals.filter(({ status }) => status === 400).length).toBeLessThan(0.1 * arrivals.length);
+  },
+);

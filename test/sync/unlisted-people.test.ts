@@ -101,16 +101,22 @@ test.each(['users', 'tags'] as const)(
 
 describe('users whose own searches alone are refused', () => {
   /** A mirror with `missing` users in no list: searches for the first ones answer `status`. */
-  async function refusing(missing: number, refused: number, status: number, hidden: Set<string>) {
+  async function refusing(
+    missing: number,
+    refused: number,
+    status: number,
+    hidden: Set<string>,
+    onSearch: () => void = () => undefined,
+  ) {
     const mirror = await mirrorWith(hidden, { usersPerInbox: 700 });
     const inbox = firstInbox(mirror.sandbox);
     const ids = firstIds(inbox.users, missing);
     const addresses = ids.slice(0, refused).map((id) => encodeURIComponent(inbox.users.get(id)!.email));
-    mirror.sandbox.script(({ path }) =>
-      path.includes('/search') && addresses.some((address) => path.includes(address))
-        ? { status, body: '{}' }
-        : undefined,
-    );
+    mirror.sandbox.script(({ path }) => {
+      if (!path.includes('/search')) return undefined;
+      onSearch();
+      return addresses.some((address) => path.includes(address)) ? { status, body: '{}' } : undefined;
+    });
     return { mirror, ids };
   }
 
@@ -132,6 +138,33 @@ describe('users whose own searches alone are refused', () => {
     const { lists } = await mirror.writer.status(mirror.clock.now());
     expect(lists.find(({ list }) => list === 'users')).toMatchObject({ suspects: many, held });
   });
+
+  test.each([
+    [5, 5],
+    [8, 3],
+  ])(
+    'wait for a person also where each run ends amid the searches: %i beside %i that are gone',
+    async (many, gone) => {
+      const hidden = new Set<string>();
+      let stop = new AbortController();
+      let searches = 0;
+      const { mirror, ids } = await refusing(many + gone, many, 403, hidden, () => {
+        searches += 1;
+        if (searches === 3) stop.abort(new Error('its time is over'));
+      });
+      const { sandbox, clock, database } = mirror;
+      for (const id of ids.slice(0, many)) hidden.add(id);
+      for (const id of ids.slice(many)) sandbox.world.removeUser(firstInbox(sandbox).id, id);
+      for (let day = 0; day < 6; day += 1) {
+        [stop, searches] = [new AbortController(), 0];
+        await mirror.sync({}, stop.signal).catch(() => undefined);
+        await mirror.sync();
+        clock.advance(12 * HOUR);
+      }
+      expect(await wrongTombstones(mirror)).toEqual([]);
+      expect(await count(database, 'inbox_users WHERE deleted_at IS NOT NULL')).toBe(gone);
+    },
+  );
 
   test('let no other one be deleted unasked beside 60 that are gone', async () => {
     const gone = 60;

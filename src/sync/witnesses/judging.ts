@@ -190,7 +190,9 @@ function provesAbsence(
 function unclearIn({ answers }: Testimony, left: readonly Suspect[], isBatch: boolean): readonly Suspect[] {
   const unheard = left.filter(({ id, askBy }) => !askBy || answers.get(id) === 'refused');
   const partial = left.filter(({ id }) => answers.get(id) === 'partial');
-  const unclear = unheard.length > MOST_UNPROVEN ? [...unheard, ...partial] : partial;
+  // The searches that a later run sends may be refused too.
+  const unsure = left.filter(({ id, askBy }) => !askBy || (answers.get(id) ?? 'refused') === 'refused');
+  const unclear = unheard.length > 0 && unsure.length > MOST_UNPROVEN ? [...unheard, ...partial] : partial;
   return isBatch && unclear.length > 0 ? left : unclear;
 }
 

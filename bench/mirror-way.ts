@@ -8,7 +8,7 @@ import { createClient } from '../src/service/client.ts';
 import { createGate } from '../src/service/gate/gate.ts';
 import { createHttp } from '../src/service/http.ts';
 import { systemClock } from '../src/session/clock.ts';
-import { AccountCheck } from '../src/sync/account.ts';
+import { AccountCheck } from '../src/sync/account/account.ts';
 import type { SweepDeps } from '../src/sync/deps.ts';
 import { runPass } from '../src/sync/pass.ts';
 import { KEY, PAGE_SIZE, type PhaseSpec } from './processes.ts';

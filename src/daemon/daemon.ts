@@ -7,7 +7,7 @@ import type { OtherAccount } from '../mirror/gate/account.ts';
 import type { Outage } from '../mirror/gate/outage.ts';
 import type { Writer } from '../mirror/mirror.ts';
 import type { Log } from '../session/log.ts';
-import { AccountCheck } from '../sync/account.ts';
+import { AccountCheck } from '../sync/account/account.ts';
 import type { Client } from '../sync/deps.ts';
 import type { PassEvent } from '../sync/events.ts';
 import type { Cron } from '../sync/planning/cron.ts';

@@ -7,7 +7,7 @@ import { coversInbox, type Writer } from '../mirror/mirror.ts';
 import type { Order } from '../mirror/passes/orders.ts';
 import type { Scope } from '../mirror/passes/scope.ts';
 import type { Log } from '../session/log.ts';
-import type { AccountCheck } from '../sync/account.ts';
+import type { AccountCheck } from '../sync/account/account.ts';
 import type { Client } from '../sync/deps.ts';
 import type { PassEvent } from '../sync/events.ts';
 import { type PassReport, runPass } from '../sync/pass.ts';

@@ -6,7 +6,7 @@ import { type Access, accessId } from '../core/secrets.ts';
 import type { OtherAccount } from '../mirror/gate/account.ts';
 import type { Outage } from '../mirror/gate/outage.ts';
 import type { Log } from '../session/log.ts';
-import { LONGEST_TEST_MS } from '../sync/account.ts';
+import { LONGEST_TEST_MS } from '../sync/account/account.ts';
 
 /** The reason why no sweep can begin now. */
 export interface Trouble {

@@ -3,7 +3,7 @@ import type { Clock } from '../core/clock.ts';
 import type { Reason } from '../core/ledger.ts';
 import type { Writer } from '../mirror/mirror.ts';
 import type { CallOptions, Client } from '../service/client.ts';
-import type { AccountCheck } from './account.ts';
+import type { AccountCheck } from './account/account.ts';
 import type { PassEvent } from './events.ts';
 
 export type { CallOptions, Client };

@@ -5,7 +5,7 @@ import type { Inbox } from '../mirror/items/inboxes.ts';
 import { coversInbox, inboxNotInService } from '../mirror/mirror.ts';
 import type { Pass, PassSpec } from '../mirror/passes/passes.ts';
 import { bottleneckOn } from '../service/gate/limiter.ts';
-import { perhapsOtherAccount, showsInbox } from './account.ts';
+import { perhapsOtherAccount, showsInbox } from './account/account.ts';
 import type { PassDeps } from './deps.ts';
 import { type ListReport, NO_FIGURES } from './events.ts';
 import { Kinds } from './kinds.ts';

@@ -3,7 +3,7 @@ import type { Reason } from '../core/ledger.ts';
 import { keysOf, type ListKey } from '../core/lists.ts';
 import { coversInbox, type Writer } from '../mirror/mirror.ts';
 import type { Pass, PassSpec } from '../mirror/passes/passes.ts';
-import { showsInbox } from './account.ts';
+import { showsInbox } from './account/account.ts';
 import type { PassDeps } from './deps.ts';
 import type { ListReport } from './events.ts';
 import type { PastSweeps } from './past.ts';

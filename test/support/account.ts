@@ -1,4 +1,4 @@
-import { AccountCheck } from '../../src/sync/account.ts';
+import { AccountCheck } from '../../src/sync/account/account.ts';
 
 type Deps = ConstructorParameters<typeof AccountCheck>[0];
 

@@ -106,6 +106,38 @@ describe('another account behind the mirror', () => {
     expect(await contents(mirror)).toEqual(before);
   });
 
+  const onlyConversations = { lists: ['conversations'] as const };
+  test.each([
+    ['is empty at first, behind a new address', 0, true, {}],
+    ['is empty for a pass that reads conversations, behind a new address', 0, true, onlyConversations],
+    ['is empty at first, behind the same address', 0, false, {}],
+    ['has one shared inbox at first, behind a new address', 1, true, {}],
+  ])('is found if its list of inboxes %s', async (_how, shared, changesAddress, spec) => {
+    let [isMoved, isCut] = [false, false];
+    const mirror = await synced({
+      address: () => `http://${isMoved ? 'other' : 'first'}.example/v1`,
+      wrapHttp: tampered((page, path) => {
+        if (isCut && path === '/inboxes') page.results = page.results.slice(0, shared);
+      }),
+    });
+    const { sandbox, clock, database } = mirror;
+    const before = await database.query('SELECT id, email FROM inboxes ORDER BY id');
+    const rows = await database.query('SELECT * FROM conversations ORDER BY 1, 2');
+    for (const inbox of [...sandbox.world.inboxes.values()].slice(shared)) {
+      inbox.email = `other-${inbox.id}@example.com`;
+      for (const conversation of inbox.conversations.values()) conversation.status = 'pending';
+    }
+    [isMoved, isCut] = [changesAddress, true];
+    for (let nth = 0; nth < 4; nth += 1) {
+      const { stopped } = await mirror.sync(spec);
+      if (changesAddress || nth > 1) expect(stopped).toEqual(OTHER_ACCOUNT);
+      if (nth > 0) isCut = false;
+      clock.advance(HOUR);
+    }
+    expect(await database.query('SELECT id, email FROM inboxes ORDER BY id')).toEqual(before);
+    expect(await database.query('SELECT * FROM conversations ORDER BY 1, 2')).toEqual(rows);
+  });
+
   test('is found before the first of several pages of inboxes is applied', async () => {
     const on = { now: false };
     const many = { conversations: Array.from({ length: 25 }, () => 0) };

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { KnownInbox } from '../../src/mirror/gate/account.ts';
-import { isOther, type ListedInbox, otherAccount } from '../../src/sync/account.ts';
+import { isOther, type ListedInbox, otherAccount } from '../../src/sync/account/marks.ts';
 
 /** An inbox of the mirror: `1`; `1?` is a suspect, `1x` has a tombstone, `1 a@b.c` another address, `1 -` none. */
 function known(text: string): KnownInbox {

@@ -5,7 +5,7 @@ import { duration } from '../../core/humanize.ts';
 import { listId, type ListKey } from '../../core/lists.ts';
 import type { Writer } from '../../mirror/mirror.ts';
 import type { Log } from '../../session/log.ts';
-import type { AccountCheck } from '../../sync/account.ts';
+import type { AccountCheck } from '../../sync/account/account.ts';
 import type { Client } from '../../sync/deps.ts';
 import type { PassEvent } from '../../sync/events.ts';
 import { type Reading, readBookmark } from '../../sync/pages/bookmark.ts';

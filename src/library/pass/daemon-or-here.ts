@@ -5,7 +5,7 @@ import type { PassSpec } from '../../mirror/passes/passes.ts';
 import { liveDaemon } from '../../session/lease/live-daemon.ts';
 import { becomesParked } from '../../session/lease/parked.ts';
 import type { Session } from '../../session/session.ts';
-import { AccountCheck } from '../../sync/account.ts';
+import { AccountCheck } from '../../sync/account/account.ts';
 import type { PassEvent } from '../../sync/events.ts';
 import { runPass, type PassReport } from '../../sync/pass.ts';
 import { markDue } from '../../sync/planning/due.ts';

@@ -2,7 +2,7 @@ import { isMirrorError, MirrorError } from '../../core/errors.ts';
 import { describeList } from '../../core/lists.ts';
 import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
 import type { Page } from '../../service/client.ts';
-import type { PagesByToken } from '../account.ts';
+import type { PagesByToken } from '../account/account.ts';
 import type { SweepDeps, SweepOptions, Tally } from '../deps.ts';
 import { EndGuard } from './endless.ts';
 import { reportUnknown } from './unknown.ts';

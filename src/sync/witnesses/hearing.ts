@@ -111,6 +111,8 @@ export function isResumedSearch({ list }: Sweep, { askedBefore }: Settling): boo
   return askedBefore && SEARCHED_BY[list] !== null;
 }
 
+const STRANGER = 'the inbox has another address there, and its list does not show it';
+
 class Hearing {
   readonly answers = new Map<string, Heard>();
   readonly #deps: SweepDeps;
@@ -205,8 +207,14 @@ class Hearing {
   }
 
   async #ask(suspect: Suspect): Promise<Answer> {
+    const { account, client } = this.#deps;
     try {
-      return await this.#proven(() => askFor(this.#deps.client, this.#sweep, suspect, this.#call));
+      const answer = await this.#proven(() => askFor(client, this.#sweep, suspect, this.#call));
+      const isInbox = answer.kind === 'there' && this.#sweep.list === 'inboxes';
+      // Its list alone can show a new address of an inbox: with it comes what tells another account.
+      return isInbox && (await account.isStranger(answer.item))
+        ? { kind: 'open', refusal: STRANGER }
+        : answer;
     } catch (error) {
       if (isRefusedQuestion(error, this.#askedBefore)) {
         // The row was asked for: the next time, others go first.

@@ -239,7 +239,8 @@ function checkClock({ clock, mirror }: Session, { serviceTime }: Ping, tookMs: n
 
 /** @throws MirrorError `OTHER_ACCOUNT` */
 async function checkAccount({ mirror, access }: Session, { rows, isWhole }: Ping): Promise<Check> {
-  const { hasAllIds, inboxesOf, isOther, marksOf, otherAccount } = await import('../../../sync/account.ts');
+  const { hasAllIds, inboxesOf, isOther, marksOf, otherAccount } =
+    await import('../../../sync/account/marks.ts');
   const name = 'account';
   const known = await mirror.account();
   if (known.inboxes.length === 0)

@@ -1,23 +1,29 @@
-import { unlessAborted } from '../core/abortable.ts';
-import { type Clock, HOUR, MINUTE } from '../core/clock.ts';
-import { isMirrorError, MirrorError } from '../core/errors.ts';
-import { plural } from '../core/humanize.ts';
-import type { Reason } from '../core/ledger.ts';
-import { INBOXES } from '../core/lists.ts';
-import { type Access, accessId } from '../core/secrets.ts';
-import type { KnownAccount, KnownInbox } from '../mirror/gate/account.ts';
-import type { Writer } from '../mirror/mirror.ts';
-import type { CallOptions, Client, Page } from '../service/client.ts';
-import type { SweepDeps } from './deps.ts';
+import { unlessAborted } from '../../core/abortable.ts';
+import { type Clock, HOUR, MINUTE } from '../../core/clock.ts';
+import { isMirrorError, MirrorError } from '../../core/errors.ts';
+import type { Reason } from '../../core/ledger.ts';
+import { INBOXES, type Item } from '../../core/lists.ts';
+import { type Access, accessId } from '../../core/secrets.ts';
+import type { KnownAccount, KnownInbox } from '../../mirror/gate/account.ts';
+import type { Writer } from '../../mirror/mirror.ts';
+import type { CallOptions, Client, Page } from '../../service/client.ts';
+import type { SweepDeps } from '../deps.ts';
+import {
+  hasAllIds,
+  inboxesOf,
+  isLive,
+  isOther,
+  isProof,
+  isProvenBy,
+  isSameAddress,
+  lackingIn,
+  type ListedInbox,
+  marksOf,
+  otherAccount,
+} from './marks.ts';
 
 /** The pages of a list by the token that leads to them; null leads to the first. */
 export type PagesByToken = ReadonlyMap<string | null, Page>;
-
-/** An inbox as the service lists it; `email` is undefined if the row cannot be read. */
-export interface ListedInbox {
-  readonly id: string;
-  readonly email: string | null | undefined;
-}
 
 /**
  * Milliseconds until the daemon tests the service again after it showed another account, at least and at
@@ -34,9 +40,6 @@ const MOST_AHEAD_CHARACTERS = 32 * 1024 * 1024;
 
 /** At most this many inboxes are requested by their ids: some may have been deleted. */
 const MOST_SHOWN = 3;
-
-/** At most this many inboxes of each side in the message. */
-const NAMED = 3;
 
 interface AccountDeps {
   readonly mirror: Writer;
@@ -151,8 +154,13 @@ export class AccountCheck {
       characters < MOST_AHEAD_CHARACTERS
     );
     const isComplete = token === null && [...pages.values()].every(hasAllIds);
-    if (!accepts && isOther(marksOf(known, access), listed, isComplete)) {
-      const error = otherAccount(known, { listed, address: access.address });
+    let strangers: readonly ListedInbox[] = [];
+    if (!accepts && isOther(marksOf(known, access), listed, isComplete)) strangers = listed;
+    else if (!accepts && !isProvenBy(known, access) && !isProof(known.inboxes, listed))
+      strangers = await this.#strangersById(client, options, lackingIn(known.inboxes, listed));
+    if (this.access() !== accessId(access)) return await this.readInboxes(client, options, false);
+    if (strangers.length > 0) {
+      const error = otherAccount(known, { listed: strangers, address: access.address });
       const now = clock.now();
       this.#proven = null;
       const lasted = now - (known.refusedSince?.getTime() ?? now);
@@ -164,123 +172,34 @@ export class AccountCheck {
     return pages;
   }
 
+  /** An inbox that the service returns by its id, with another address than the mirror knows; or none. */
+  async #strangersById(
+    client: Client,
+    options: CallOptions,
+    inboxes: readonly KnownInbox[],
+  ): Promise<ListedInbox[]> {
+    for (const { id, email } of inboxes.slice(0, MOST_SHOWN)) {
+      const found = await client.getInbox(id, options).catch((error: unknown) => {
+        if (isMirrorError(error, 'LIST_FORBIDDEN')) return null;
+        throw error;
+      });
+      if (found?.item.id !== id) continue;
+      const shown = { id, email: found.item.columns['email'] as string | null };
+      return isSameAddress(email, shown.email) ? [] : [shown];
+    }
+    return [];
+  }
+
+  /** True if the mirror knows an inbox by another address: this one may be of another account. */
+  async isStranger({ id, columns }: Item): Promise<boolean> {
+    const known = (await this.#deps.mirror.account()).inboxes.find((inbox) => inbox.id === id);
+    return known !== undefined && !isSameAddress(known.email, columns['email'] as string | null);
+  }
+
   async #record(access: Access, known: KnownAccount): Promise<void> {
     if (!isProvenBy(known, access)) await this.#deps.mirror.proveAccount(access);
     this.#proven = accessId(access);
   }
-}
-
-/** True if this access was the last one that led to the mirror's account. */
-function isProvenBy(known: KnownAccount, access: Access): boolean {
-  return known.access === accessId(access);
-}
-
-/**
- * The inboxes by which {@link isOther} knows the mirror's account. If the address or the key has changed,
- * suspects and deleted inboxes do not count: they may be of an account that was replaced.
- */
-export function marksOf(known: KnownAccount, access: Access): readonly KnownInbox[] {
-  return isProvenBy(known, access) ? known.inboxes : expectedOf(known.inboxes);
-}
-
-function isLive({ deleted }: KnownInbox): boolean {
-  return !deleted;
-}
-
-export function hasAllIds({ rejects }: Pick<Page, 'rejects'>): boolean {
-  return rejects.every(({ id }) => id !== null);
-}
-
-export function inboxesOf({ items, rejects }: Pick<Page, 'items' | 'rejects'>): ListedInbox[] {
-  return [
-    ...items.map(({ id, columns }) => ({ id, email: columns['email'] as string | null })),
-    ...rejects.flatMap(({ id }) => (id === null ? [] : { id, email: undefined })),
-  ];
-}
-
-/** The live inboxes that the service should list: those that its last complete list had, if there are any. */
-function expectedOf(known: readonly KnownInbox[]): readonly KnownInbox[] {
-  const live = known.filter(isLive);
-  const listedBefore = live.filter(({ suspect }) => !suspect);
-  return listedBefore.length > 0 ? listedBefore : live;
-}
-
-/** Compares the mirror's inboxes with listed ones: by id, and by address where both sides have one. */
-function compare(known: readonly KnownInbox[], listed: readonly ListedInbox[]) {
-  const emails = new Map(listed.map(({ id, email }) => [id, email]));
-  const expected = expectedOf(known);
-  const present = expected.filter(({ id }) => emails.has(id));
-  const same = present.filter(({ id, email }) => isSameAddress(email, emails.get(id))).length;
-  const knownIds = new Set(known.map(({ id }) => id));
-  const unknown = listed.filter(({ id }) => !knownIds.has(id)).length;
-  return { expected: expected.length, same, moved: present.length - same, unknown };
-}
-
-function isSameAddress(stored: string | null, listed: string | null | undefined): boolean {
-  if (stored === null || listed === null || listed === undefined) return true;
-  return stored.trim().toLowerCase() === listed.trim().toLowerCase();
-}
-
-/** True if the listed inboxes prove the mirror's account, whatever the further pages hold. */
-function isProof(known: readonly KnownInbox[], listed: readonly ListedInbox[]): boolean {
-  const { expected, same } = compare(known, listed);
-  return !isMost(expected - same, expected);
-}
-
-/** True for more than half of all, and for two or more that are exactly half. */
-function isMost(part: number, all: number): boolean {
-  return 2 * part > all || (2 * part === all && part >= 2);
-}
-
-/**
- * True if the listed inboxes are those of another account: most of the mirror's inboxes are gone or have
- * another address, and others came; as many others if it is exactly half. Without the complete list, none of
- * the mirror's inboxes may be in it.
- */
-export function isOther(
-  known: readonly KnownInbox[],
-  listed: readonly ListedInbox[],
-  isComplete: boolean,
-): boolean {
-  const { expected, same, moved, unknown } = compare(known, listed);
-  const came = moved + unknown;
-  if (expected === 0 || came === 0) return false;
-  if (!isComplete) return same === 0;
-  const missed = expected - same;
-  return isMost(missed, expected) && (2 * missed > expected || came >= missed);
-}
-
-/** The error for an account that is not the mirror's. */
-export function otherAccount(
-  { inboxes, address }: Pick<KnownAccount, 'inboxes' | 'address'>,
-  service: { readonly listed: readonly ListedInbox[]; readonly address: string },
-): MirrorError {
-  const from = address === null ? '' : `, read from ${address}`;
-  const ours = inboxes.filter(isLive);
-  return new MirrorError(
-    'OTHER_ACCOUNT',
-    `The service shows another account than this mirror's. The mirror has ${named(ours, service.listed)}` +
-      `${from}. The service at ${service.address} lists ${named(service.listed, ours)}. ` +
-      'Nothing was written. If INBOX_API_URL or the key is wrong, correct it. If this is another account, ' +
-      `give it a mirror of its own: another DATABASE_URL. If ${reasonToAccept(inboxes, service.listed)}, ` +
-      'run `inbox-mirror sync --accept-account` once.',
-  );
-}
-
-/** When to accept the listed inboxes, as a clause. A company may have changed the domain of its addresses. */
-function reasonToAccept(known: readonly KnownInbox[], listed: readonly ListedInbox[]): string {
-  return compare(expectedOf(known), listed).unknown === 0
-    ? 'the same inboxes have new addresses, which keeps their rows'
-    : 'it shall replace the content of this mirror';
-}
-
-/** Names up to 3 inboxes of one side, first those that the other side does not have. */
-function named(inboxes: readonly ListedInbox[], others: readonly ListedInbox[]): string {
-  const shared = new Set(others.map(({ id }) => id));
-  const first = inboxes.toSorted((a, b) => Number(shared.has(a.id)) - Number(shared.has(b.id)));
-  const names = first.slice(0, NAMED).map(({ id, email }) => `${id} (${email ?? 'no address'})`);
-  const more = inboxes.length > NAMED ? ', …' : '';
-  return `${plural(inboxes.length, 'inbox')}: ${names.join(', ')}${more}`;
 }
 
 /** See `AccountCheck.showsInbox`; null if there is no answer: the next requests show why. */

@@ -1,0 +1,133 @@
+import { MirrorError } from '../../core/errors.ts';
+import { plural } from '../../core/humanize.ts';
+import { type Access, accessId } from '../../core/secrets.ts';
+import type { KnownAccount, KnownInbox } from '../../mirror/gate/account.ts';
+import type { Page } from '../../service/client.ts';
+
+/** An inbox as the service lists it; `email` is undefined if the row cannot be read. */
+export interface ListedInbox {
+  readonly id: string;
+  readonly email: string | null | undefined;
+}
+
+/** At most this many inboxes of each side in the message. */
+const NAMED = 3;
+
+/** True if this access was the last one that led to the mirror's account. */
+export function isProvenBy(known: KnownAccount, access: Access): boolean {
+  return known.access === accessId(access);
+}
+
+/**
+ * The inboxes by which {@link isOther} knows the mirror's account. If the address or the key has changed,
+ * suspects and deleted inboxes do not count: they may be of an account that was replaced.
+ */
+export function marksOf(known: KnownAccount, access: Access): readonly KnownInbox[] {
+  return isProvenBy(known, access) ? known.inboxes : expectedOf(known.inboxes);
+}
+
+export function isLive({ deleted }: KnownInbox): boolean {
+  return !deleted;
+}
+
+export function hasAllIds({ rejects }: Pick<Page, 'rejects'>): boolean {
+  return rejects.every(({ id }) => id !== null);
+}
+
+export function inboxesOf({ items, rejects }: Pick<Page, 'items' | 'rejects'>): ListedInbox[] {
+  return [
+    ...items.map(({ id, columns }) => ({ id, email: columns['email'] as string | null })),
+    ...rejects.flatMap(({ id }) => (id === null ? [] : { id, email: undefined })),
+  ];
+}
+
+/** The live inboxes that the service should list: those that its last complete list had, if there are any. */
+function expectedOf(known: readonly KnownInbox[]): readonly KnownInbox[] {
+  const live = known.filter(isLive);
+  const listedBefore = live.filter(({ suspect }) => !suspect);
+  return listedBefore.length > 0 ? listedBefore : live;
+}
+
+/** The live inboxes that are not listed. */
+export function lackingIn(known: readonly KnownInbox[], listed: readonly ListedInbox[]): KnownInbox[] {
+  const ids = new Set(listed.map(({ id }) => id));
+  return known.filter((inbox) => isLive(inbox) && !ids.has(inbox.id));
+}
+
+/** Compares the mirror's inboxes with listed ones: by id, and by address where both sides have one. */
+function compare(known: readonly KnownInbox[], listed: readonly ListedInbox[]) {
+  const emails = new Map(listed.map(({ id, email }) => [id, email]));
+  const expected = expectedOf(known);
+  const present = expected.filter(({ id }) => emails.has(id));
+  const same = present.filter(({ id, email }) => isSameAddress(email, emails.get(id))).length;
+  const knownIds = new Set(known.map(({ id }) => id));
+  const unknown = listed.filter(({ id }) => !knownIds.has(id)).length;
+  return { expected: expected.length, same, moved: present.length - same, unknown };
+}
+
+export function isSameAddress(stored: string | null, listed: string | null | undefined): boolean {
+  if (stored === null || listed === null || listed === undefined) return true;
+  return stored.trim().toLowerCase() === listed.trim().toLowerCase();
+}
+
+/** True if the listed inboxes prove the mirror's account, whatever the further pages hold. */
+export function isProof(known: readonly KnownInbox[], listed: readonly ListedInbox[]): boolean {
+  const { expected, same } = compare(known, listed);
+  return !isMost(expected - same, expected);
+}
+
+/** True for more than half of all, and for two or more that are exactly half. */
+function isMost(part: number, all: number): boolean {
+  return 2 * part > all || (2 * part === all && part >= 2);
+}
+
+/**
+ * True if the listed inboxes are those of another account: most of the mirror's inboxes are gone or have
+ * another address, and others came; as many others if it is exactly half. Without the complete list, none of
+ * the mirror's inboxes may be in it.
+ */
+export function isOther(
+  known: readonly KnownInbox[],
+  listed: readonly ListedInbox[],
+  isComplete: boolean,
+): boolean {
+  const { expected, same, moved, unknown } = compare(known, listed);
+  const came = moved + unknown;
+  if (expected === 0 || came === 0) return false;
+  if (!isComplete) return same === 0;
+  const missed = expected - same;
+  return isMost(missed, expected) && (2 * missed > expected || came >= missed);
+}
+
+/** The error for an account that is not the mirror's. */
+export function otherAccount(
+  { inboxes, address }: Pick<KnownAccount, 'inboxes' | 'address'>,
+  service: { readonly listed: readonly ListedInbox[]; readonly address: string },
+): MirrorError {
+  const from = address === null ? '' : `, read from ${address}`;
+  const ours = inboxes.filter(isLive);
+  return new MirrorError(
+    'OTHER_ACCOUNT',
+    `The service shows another account than this mirror's. The mirror has ${named(ours, service.listed)}` +
+      `${from}. The service at ${service.address} lists ${named(service.listed, ours)}. ` +
+      'Nothing was written. If INBOX_API_URL or the key is wrong, correct it. If this is another account, ' +
+      `give it a mirror of its own: another DATABASE_URL. If ${reasonToAccept(inboxes, service.listed)}, ` +
+      'run `inbox-mirror sync --accept-account` once.',
+  );
+}
+
+/** When to accept the listed inboxes, as a clause. A company may have changed the domain of its addresses. */
+function reasonToAccept(known: readonly KnownInbox[], listed: readonly ListedInbox[]): string {
+  return compare(expectedOf(known), listed).unknown === 0
+    ? 'the same inboxes have new addresses, which keeps their rows'
+    : 'it shall replace the content of this mirror';
+}
+
+/** Names up to 3 inboxes of one side, first those that the other side does not have. */
+function named(inboxes: readonly ListedInbox[], others: readonly ListedInbox[]): string {
+  const shared = new Set(others.map(({ id }) => id));
+  const first = inboxes.toSorted((a, b) => Number(shared.has(a.id)) - Number(shared.has(b.id)));
+  const names = first.slice(0, NAMED).map(({ id, email }) => `${id} (${email ?? 'no address'})`);
+  const more = inboxes.length > NAMED ? ', …' : '';
+  return `${plural(inboxes.length, 'inbox')}: ${names.join(', ')}${more}`;
+}

@@ -105,6 +105,8 @@ test('usual statements pass the check of what only reads', () => {
 test.each([
   ['DELETE FROM conversations', 'A statement that begins with "DELETE"'],
   ['SELECT pg_sleep(1)', 'The name "pg_sleep"'],
+  [`SELECT 'hr.salaries'::regclass`, 'The name "regclass"'],
+  ['SELECT CAST(10 AS "regrole")', 'The name "\\"regrole\\""'],
   ['SELECT 1 FROM "pg_authid"', 'The name "\\"pg_authid\\""'],
   [`SELECT * FROM 'sqlite_master'`, `The name "'sqlite_master'"`],
   [`SELECT * FROM inboxes, 'PRAGMA_database_list'`, `The name "'PRAGMA_database_list'"`],

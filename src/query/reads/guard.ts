@@ -40,6 +40,10 @@ export function isAllowed(name: string): boolean {
  */
 const CATALOGUE = /^(?:pg_|pragma_|sqlite_|information_schema$|dbstat$)/;
 
+/** A cast to one of these types of PostgreSQL reads a catalogue. */
+const CATALOGUE_TYPE =
+  /^reg(?:class|collation|config|dictionary|namespace|oper|operator|proc|procedure|role|type)$/;
+
 /** SQLite reads a string in FROM as the name of a table. */
 const CATALOGUE_AS_STRING = /^'(?:pragma_|sqlite_|dbstat'$)/i;
 
@@ -68,7 +72,8 @@ export function onlyReading(sql: string): string {
     if (tokens[index - 1]?.text === '.' && !/^[\d*]/.test(token.text) && !isName(token))
       throw refusal(`${shown(token)} after a dot`, 'Write the name of a column there, or *');
     const name = nameOf(token);
-    if (isName(token) ? CATALOGUE.test(name) : CATALOGUE_AS_STRING.test(token.text))
+    const isCatalogue = CATALOGUE.test(name) || CATALOGUE_TYPE.test(name);
+    if (isName(token) ? isCatalogue : CATALOGUE_AS_STRING.test(token.text))
       throw refusal(`The name ${shown(token)}`, 'The list `tables` has the tables and columns of the mirror');
     if (tokens[index + 1]?.text !== '(') continue;
     // SQLite also takes a string for the name of a function whose result is a table.

@@ -7,6 +7,7 @@ import { PagePlan } from '../../sync/planning/pages/plan.ts';
 import { Rates } from '../../sync/planning/pages/rates.ts';
 import { Timeline } from '../../sync/planning/pages/timeline.ts';
 import { missedUntil, mostCredit, paceOf, RECORD_EVERY_MS, supplyOf } from '../../sync/planning/pace.ts';
+import { turnOf } from '../../sync/planning/planner.ts';
 import {
   FLAT,
   intensityOf,
@@ -27,6 +28,9 @@ const LEARN_EVERY_MS = DAY;
  */
 const ROOM_WAIT_MS = { least: MINUTE, most: 10 * MINUTE };
 
+/** A walk that saves gets this share of the tokens that accrue. */
+const SAVED = 1 / 2;
+
 export interface PacerDeps {
   readonly mirror: Pick<Writer, 'activity' | 'bookmarks' | 'budget' | 'credit' | 'rates' | 'saveCredit'>;
   readonly clock: Clock;
@@ -45,7 +49,9 @@ export interface PacerDeps {
 export class Pacer {
   readonly #deps: PacerDeps;
   /** The requests that wait for a token, in order. */
-  readonly #queue: { readonly requests: number }[] = [];
+  readonly #queue: symbol[] = [];
+  /** The walks that save tokens, in order. Only the first one gets some. */
+  readonly #savers: { saved: number }[] = [];
   #profile: Profile = FLAT;
   #intensity: Profile = FLAT;
   #timeline: { readonly line: Timeline; readonly madeAt: number } | null = null;
@@ -79,24 +85,22 @@ export class Pacer {
    * Waits until a scheduled request may go to the gate. One of a list's first filling goes at once while more
    * than an hour's share of the budget is left. It takes a token if there is one: while lists are filled
    * faster than the pace, nothing is missed.
-   * @param requests waits for as many tokens, while later requests wait too
    * @throws the signal's reason
    */
-  async take(first: boolean, signal: AbortSignal, requests = 1): Promise<void> {
+  async take(first: boolean, signal: AbortSignal): Promise<void> {
     const { budget, clock } = this.#deps;
-    const ticket = { requests };
+    const ticket = Symbol('request');
     this.#queue.push(ticket);
     try {
       for (;;) {
         signal.throwIfAborted();
         await this.#readLedger();
         if (first && this.#left > hourlyShare(budget)) break;
-        const before = this.#queue.slice(0, this.#queue.indexOf(ticket) + 1);
-        const waitMs = this.#waitFor(before.reduce((sum, one) => sum + one.requests, 0));
+        const waitMs = this.#waitFor(this.#queue.indexOf(ticket) + 1);
         if (waitMs <= 0) break;
         await clock.sleep(waitMs, signal);
       }
-      this.#spend(requests);
+      this.#spend();
     } finally {
       this.#queue.splice(this.#queue.indexOf(ticket), 1);
     }
@@ -113,41 +117,76 @@ export class Pacer {
     await clock.sleep(Math.min(Math.max(roomAt.getTime() - clock.now(), least), most), signal);
   }
 
-  /** Puts tokens back that {@link take} has given, because no request could use them. */
+  /**
+   * Waits until a walk may send so many requests in a row. It saves half of the tokens that accrue, and those
+   * that the bucket cannot hold: the other requests go on, more slowly.
+   * @returns how many it may send; fewer if the budget was lowered meanwhile
+   * @throws the signal's reason
+   */
+  async save(requests: number, signal: AbortSignal): Promise<number> {
+    const { budget, clock } = this.#deps;
+    const saver = { saved: 0 };
+    this.#savers.push(saver);
+    try {
+      for (;;) {
+        signal.throwIfAborted();
+        await this.#readLedger();
+        const wanted = Math.min(requests, turnOf(budget));
+        this.#accrue();
+        const anHour = saver === this.#savers[0] ? SAVED * (this.#bucket?.anHour ?? 0) : 0;
+        const waitMs = this.#waitUntil(wanted, saver.saved, anHour);
+        if (waitMs <= 0) {
+          this.#left -= wanted;
+          return wanted;
+        }
+        await clock.sleep(waitMs, signal);
+      }
+    } finally {
+      this.#savers.splice(this.#savers.indexOf(saver), 1);
+    }
+  }
+
+  /** Puts tokens back that {@link take} or {@link save} has given, because no request could use them. */
   giveBack(requests: number): void {
     const bucket = this.#accrue();
-    if (bucket !== null) bucket.tokens = Math.min(this.#most(bucket.anHour), bucket.tokens + requests);
+    if (bucket !== null) bucket.tokens = Math.min(mostCredit(bucket.anHour), bucket.tokens + requests);
     this.#left += requests;
   }
 
   /** Milliseconds until the bucket holds `tokens`, or until the ledger is read again. */
   #waitFor(tokens: number): number {
+    const bucket = this.#accrue();
+    return this.#waitUntil(tokens, bucket?.tokens ?? 0, this.#spendable(bucket?.anHour ?? 0));
+  }
+
+  /** Milliseconds until `wanted` tokens are there, which accrue so fast, or the ledger is read again. */
+  #waitUntil(wanted: number, tokens: number, anHour: number): number {
     const untilRead = Math.max(1, this.#readAt + this.#readEveryMs() - this.#deps.clock.monotonic());
-    const bucket = this.#accrue();
-    if (bucket === null || this.#left < tokens) return untilRead;
-    if (bucket.tokens >= tokens) return 0;
-    return Math.min(untilRead, Math.ceil(((tokens - bucket.tokens) * HOUR) / bucket.anHour));
+    if (this.#left < wanted) return untilRead;
+    if (tokens >= wanted) return 0;
+    return Math.min(untilRead, Math.ceil(((wanted - tokens) * HOUR) / anHour));
   }
 
-  #spend(requests: number): void {
-    const bucket = this.#accrue();
-    if (bucket !== null) bucket.tokens = Math.max(0, bucket.tokens - requests);
-    this.#left -= requests;
+  /** What a pace leaves for single requests. */
+  #spendable(anHour: number): number {
+    return this.#savers.length > 0 ? (1 - SAVED) * anHour : anHour;
   }
 
-  /** The bucket holds an hour's worth, or more while a walk waits for more. */
-  #most(anHour: number): number {
-    return Math.max(mostCredit(anHour), ...this.#queue.map(({ requests }) => requests));
+  #spend(): void {
+    const bucket = this.#accrue();
+    if (bucket !== null) bucket.tokens = Math.max(0, bucket.tokens - 1);
+    this.#left -= 1;
   }
 
   #accrue() {
     const bucket = this.#bucket;
     if (bucket === null) return null;
     const at = this.#deps.clock.monotonic();
-    bucket.tokens = Math.min(
-      this.#most(bucket.anHour),
-      bucket.tokens + ((at - bucket.at) * bucket.anHour) / HOUR,
-    );
+    const accrued = ((at - bucket.at) * bucket.anHour) / HOUR;
+    const tokens = bucket.tokens + this.#spendable(accrued);
+    bucket.tokens = Math.min(mostCredit(bucket.anHour), tokens);
+    const [saver] = this.#savers;
+    if (saver !== undefined) saver.saved += accrued - this.#spendable(accrued) + tokens - bucket.tokens;
     bucket.at = at;
     return bucket;
   }
@@ -170,10 +209,8 @@ export class Pacer {
     const anHour = paceOf(supply, weightsAt(this.#profile, timezone, now));
     const at = clock.monotonic();
     const tokens = this.#accrue()?.tokens ?? (await this.#missed(anHour, now));
-    const walks = this.#queue.filter(({ requests }) => requests > 1);
-    const awaited = walks.reduce((sum, { requests }) => sum + requests, 0);
-    await mirror.saveCredit({ requests: tokens - awaited, at: now, anHour });
-    this.#bucket = { tokens: Math.min(tokens, this.#most(anHour)), at, anHour };
+    await mirror.saveCredit({ requests: tokens, at: now, anHour: this.#spendable(anHour) });
+    this.#bucket = { tokens: Math.min(tokens, mostCredit(anHour)), at, anHour };
     this.#left = supply.left;
     this.#readAt = at;
   }
@@ -182,7 +219,7 @@ export class Pacer {
   async #missed(anHour: number, now: number): Promise<number> {
     const { mirror } = this.#deps;
     const credit = await mirror.credit();
-    return credit === null ? 0 : Math.max(0, await missedUntil(credit, mirror.budget, anHour, now));
+    return credit === null ? 0 : await missedUntil(credit, mirror.budget, anHour, now);
   }
 
   async #learn(): Promise<void> {

@@ -16,7 +16,7 @@ import { listsForTest } from './outage-test.ts';
 import { pacedClient } from './pacer.ts';
 import { PageReads, type PageReadsDeps, type ReadPages } from './pages.ts';
 import { RunningSweeps } from './running.ts';
-import { Turn } from './turn.ts';
+import { Turn, type TurnDeps } from './turn.ts';
 import { WantedLists } from './wanted.ts';
 
 export interface ScheduledSweepsDeps {
@@ -27,7 +27,7 @@ export interface ScheduledSweepsDeps {
   readonly goneAfterMs: number;
   readonly log: Log;
   readonly budget: Budget;
-  readonly pacer: PageReadsDeps['pacer'];
+  readonly pacer: PageReadsDeps['pacer'] & TurnDeps['pacer'];
   /** Single pages are read as well; null: only whole lists are. */
   readonly readPages: ReadPages | null;
   readonly onEvent: (event: PassEvent) => void;

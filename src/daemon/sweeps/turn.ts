@@ -14,7 +14,7 @@ const NO_END =
 const TURN_OVER = 'its turn is over; other lists go first';
 
 export interface TurnDeps {
-  readonly pacer: Pick<Pacer, 'take' | 'giveBack'>;
+  readonly pacer: Pick<Pacer, 'take' | 'save' | 'giveBack'>;
   readonly budget: Budget;
   readonly log: Log;
   /** First fillings that have used up a turn share the requests that need not wait for the pace. */
@@ -40,8 +40,8 @@ export class Turn {
   /**
    * Waits until a request may go to the gate. Stops the sweep at the end of its turn, before a page:
    * questions about rows come to an end by themselves, and would begin again. A first filling need not wait
-   * for the pace until it has cost a day's requests. A walk that must not pause waits once, for all of its
-   * requests.
+   * for the pace until it has cost a day's requests. A walk that must not pause saves the tokens of all its
+   * pages first.
    */
   async take({ reason, inARow = 1 }: CallOptions): Promise<void> {
     const { pacer, log, budget } = this.#deps;
@@ -54,9 +54,9 @@ export class Turn {
         this.#stop.abort(new MirrorError('STOPPED', TURN_OVER));
       const unpaced = first ? aDay / Math.max(1, this.#deps.wornFillings()) : 0;
       const isFree = this.#requests < unpaced;
-      const requests = isFree || inARow > aTurn ? 1 : inARow;
-      await pacer.take(isFree, this.#stop.signal, requests);
-      this.#prepaid = requests - 1;
+      const { signal } = this.#stop;
+      if (isFree || inARow === 1 || inARow > aTurn) await pacer.take(isFree, signal);
+      else this.#prepaid = (await pacer.save(inARow, signal)) - 1;
     }
     this.#requests += 1;
     if (first && this.#requests % aDay === 0)

@@ -4,10 +4,7 @@ import { readSetting, writeSetting } from './settings.ts';
 /** The setting that holds the credit. */
 const NAME = 'pace_credit';
 
-/**
- * Requests that the pace allowed, and that scheduled work had not sent at the instant `at`, epoch ms.
- * Negative while all wait until a walk can read its pages without a pause.
- */
+/** Requests that the pace allowed, and that scheduled work had not sent at the instant `at`, epoch ms. */
 export interface Credit {
   readonly requests: number;
   readonly at: number;

@@ -69,7 +69,7 @@ export function mostCredit(anHour: number): number {
 
 /**
  * Requests that scheduled work has missed until `now` (epoch ms): the recorded ones, and the pace since then
- * less the requests sent since then. Negative at most as far as the record is.
+ * less the requests sent since then. 0 for a mirror without a record: nothing was missed there.
  */
 export async function missedUntil(
   { requests, at }: Credit,
@@ -79,7 +79,6 @@ export async function missedUntil(
 ): Promise<number> {
   // A clock that was set back may be before the record.
   const accrued = (anHour * Math.max(0, now - at)) / HOUR;
-  const allowed = requests + accrued;
-  const missed = allowed - (await budget.scheduledSince(at));
-  return Math.min(mostCredit(anHour), Math.max(Math.min(0, allowed), missed));
+  const missed = requests + accrued - (await budget.scheduledSince(at));
+  return Math.min(mostCredit(anHour), Math.max(0, missed));
 }

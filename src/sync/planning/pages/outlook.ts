@@ -106,11 +106,9 @@ export async function readOutlook(
   const anHour = recordedPace(credit, now) ?? paceOf(supply, weightsAt(profile, timezone, now));
   const due = credit === null ? 0 : await missedUntil(credit, mirror.budget, anHour, now);
   const missed = Math.max(0, Math.min(due, supply.left));
-  const ahead = Math.min(0, due) + missed;
   // The requests that people see: the pace, rounded, and the missed ones if these are shown.
   const hours = Math.max(0, 1 - (opensAt - now) / HOUR);
-  const shown = ahead >= 0 && ahead < LEAST_MISSED ? 0 : ahead;
-  const planned = Math.max(0, Math.round(hours * (anHour + shown)));
+  const planned = Math.round(hours * (anHour + (missed < LEAST_MISSED ? 0 : missed)));
   const inSpan = (from: number, to: number): number =>
     requestsBetween(profile, timezone, { from, to, aDay: scheduledCap(budget) });
   return {
@@ -122,7 +120,7 @@ export async function readOutlook(
     next: nextReadings(plan, moment, {
       cover,
       anHour,
-      missed: ahead,
+      missed,
       perSecond: budget.perSecond,
       inSpan,
       opensAt,
@@ -152,7 +150,7 @@ function nextReadings(
     cover: Cover | null;
     /** The pace, in requests an hour. */
     anHour: number;
-    /** Requests that are made up first, at `perSecond`; negative: so many go to a walk first. */
+    /** Requests that are made up first, at `perSecond`. */
     missed: number;
     perSecond: number;
     /** Requests between two instants, epoch ms. */

@@ -18,7 +18,6 @@ import {
   isSameAddress,
   lackingIn,
   type ListedInbox,
-  marksOf,
   otherAccount,
 } from './marks.ts';
 
@@ -40,6 +39,9 @@ const MOST_AHEAD_CHARACTERS = 32 * 1024 * 1024;
 
 /** At most this many inboxes are requested by their ids: some may have been deleted. */
 const MOST_SHOWN = 3;
+
+/** At most this many are asked for by id behind a new access, of which the service may not know some. */
+const MOST_ASKED = 10;
 
 interface AccountDeps {
   readonly mirror: Writer;
@@ -154,9 +156,10 @@ export class AccountCheck {
       characters < MOST_AHEAD_CHARACTERS
     );
     const isComplete = token === null && [...pages.values()].every(hasAllIds);
+    const isProven = isProvenBy(known, access);
     let strangers: readonly ListedInbox[] = [];
-    if (!accepts && isOther(marksOf(known, access), listed, isComplete)) strangers = listed;
-    else if (!accepts && !isProvenBy(known, access) && !isProof(known.inboxes, listed))
+    if (!accepts && isOther(known.inboxes, listed, { isComplete, isProven })) strangers = listed;
+    else if (!accepts && !isProven && !isProof(known.inboxes, listed))
       strangers = await this.#strangersById(client, options, lackingIn(known.inboxes, listed));
     if (this.access() !== accessId(access)) return await this.readInboxes(client, options, false);
     if (strangers.length > 0) {
@@ -178,14 +181,17 @@ export class AccountCheck {
     options: CallOptions,
     inboxes: readonly KnownInbox[],
   ): Promise<ListedInbox[]> {
-    for (const { id, email } of inboxes.slice(0, MOST_SHOWN)) {
+    let answered = 0;
+    for (const { id, email } of inboxes.slice(0, MOST_ASKED)) {
       const found = await client.getInbox(id, options).catch((error: unknown) => {
         if (isMirrorError(error, 'LIST_FORBIDDEN')) return null;
         throw error;
       });
       if (found?.item.id !== id) continue;
       const shown = { id, email: found.item.columns['email'] as string | null };
-      return isSameAddress(email, shown.email) ? [] : [shown];
+      if (!isSameAddress(email, shown.email)) return [shown];
+      answered += 1;
+      if (answered === MOST_SHOWN) return [];
     }
     return [];
   }

@@ -18,14 +18,6 @@ export function isProvenBy(known: KnownAccount, access: Access): boolean {
   return known.access === accessId(access);
 }
 
-/**
- * The inboxes by which {@link isOther} knows the mirror's account. If the address or the key has changed,
- * suspects and deleted inboxes do not count: they may be of an account that was replaced.
- */
-export function marksOf(known: KnownAccount, access: Access): readonly KnownInbox[] {
-  return isProvenBy(known, access) ? known.inboxes : expectedOf(known.inboxes);
-}
-
 export function isLive({ deleted }: KnownInbox): boolean {
   return !deleted;
 }
@@ -54,13 +46,21 @@ export function lackingIn(known: readonly KnownInbox[], listed: readonly ListedI
   return known.filter((inbox) => isLive(inbox) && !ids.has(inbox.id));
 }
 
-/** Compares the mirror's inboxes with listed ones: by id, and by address where both sides have one. */
-function compare(known: readonly KnownInbox[], listed: readonly ListedInbox[]) {
+/**
+ * Compares the mirror's inboxes with listed ones: by id, and by address where both sides have one.
+ * @param isProven false: the address or the key has changed. Suspects and deleted inboxes then count as
+ *   unknown, because they may be of an account that was replaced
+ */
+function compare(known: readonly KnownInbox[], listed: readonly ListedInbox[], isProven = true) {
   const emails = new Map(listed.map(({ id, email }) => [id, email]));
-  const expected = expectedOf(known);
+  const isSame = ({ id, email }: KnownInbox): boolean => isSameAddress(email, emails.get(id));
+  const listedBefore = expectedOf(known);
+  // A suspect under another address speaks against the account, wherever it was before.
+  const strangers = known.filter((inbox) => isLive(inbox) && emails.has(inbox.id) && !isSame(inbox));
+  const expected = [...new Set([...listedBefore, ...strangers])];
   const present = expected.filter(({ id }) => emails.has(id));
-  const same = present.filter(({ id, email }) => isSameAddress(email, emails.get(id))).length;
-  const knownIds = new Set(known.map(({ id }) => id));
+  const same = present.filter(isSame).length;
+  const knownIds = new Set((isProven ? known : expected).map(({ id }) => id));
   const unknown = listed.filter(({ id }) => !knownIds.has(id)).length;
   return { expected: expected.length, same, moved: present.length - same, unknown };
 }
@@ -89,9 +89,9 @@ function isMost(part: number, all: number): boolean {
 export function isOther(
   known: readonly KnownInbox[],
   listed: readonly ListedInbox[],
-  isComplete: boolean,
+  { isComplete, isProven }: { isComplete: boolean; isProven: boolean },
 ): boolean {
-  const { expected, same, moved, unknown } = compare(known, listed);
+  const { expected, same, moved, unknown } = compare(known, listed, isProven);
   const came = moved + unknown;
   if (expected === 0 || came === 0) return false;
   if (!isComplete) return same === 0;

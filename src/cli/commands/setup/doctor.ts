@@ -239,14 +239,15 @@ function checkClock({ clock, mirror }: Session, { serviceTime }: Ping, tookMs: n
 
 /** @throws MirrorError `OTHER_ACCOUNT` */
 async function checkAccount({ mirror, access }: Session, { rows, isWhole }: Ping): Promise<Check> {
-  const { hasAllIds, inboxesOf, isOther, marksOf, otherAccount } =
+  const { hasAllIds, inboxesOf, isOther, isProvenBy, otherAccount } =
     await import('../../../sync/account/marks.ts');
   const name = 'account';
   const known = await mirror.account();
   if (known.inboxes.length === 0)
     return { name, verdict: 'skipped', message: 'the mirror is empty: its first sync decides' };
   const listed = inboxesOf(rows);
-  if (isOther(marksOf(known, access()), listed, isWhole && hasAllIds(rows)))
+  const isComplete = isWhole && hasAllIds(rows);
+  if (isOther(known.inboxes, listed, { isComplete, isProven: isProvenBy(known, access()) }))
     throw otherAccount(known, { listed, address: access().address });
   return { name, verdict: 'ok', message: "is the mirror's" };
 }

@@ -15,7 +15,7 @@ import { createGate, type Gate, type GateOptions } from '../../src/service/gate/
 import { createHttp, type Http } from '../../src/service/http.ts';
 import type { PassDeps } from '../../src/sync/deps.ts';
 import type { PassEvent } from '../../src/sync/events.ts';
-import { readBookmark, type Reading } from '../../src/sync/pages/bookmark.ts';
+import { readBookmark, type Reading, type ReadingOptions } from '../../src/sync/pages/bookmark.ts';
 import { type PassReport, runPass } from '../../src/sync/pass.ts';
 import { accountCheck } from './account.ts';
 import { TestClock } from './clock.ts';
@@ -86,7 +86,7 @@ export interface TestMirror {
   /** Runs one pass over all lists, or over those of `spec`. */
   sync(spec?: Partial<PassSpec>, signal?: AbortSignal): Promise<PassReport>;
   /** Reads a page of conversations by its bookmark, as the daemon does. */
-  readPage(bookmark: StoredBookmark): Promise<Reading>;
+  readPage(bookmark: StoredBookmark, how?: ReadingOptions): Promise<Reading>;
 }
 
 export interface MirrorOptions {
@@ -177,6 +177,6 @@ export async function mirrorOf(options: MirrorOptions = {}): Promise<TestMirror>
     gateEvents,
     events,
     sync: (spec = {}, signal = new AbortController().signal) => runPass(sweepDeps(signal), passSpec(spec)),
-    readPage: (bookmark) => readBookmark(sweepDeps(new AbortController().signal), bookmark),
+    readPage: (bookmark, how) => readBookmark(sweepDeps(new AbortController().signal), bookmark, how),
   };
 }

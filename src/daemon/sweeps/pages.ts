@@ -165,7 +165,8 @@ export class PageReads {
     });
     const deps = { client, mirror, account, clock, goneAfterMs, onEvent, signal };
     const tries = this.#rests.isDoubtful(page.inboxId) ? 1 : undefined;
-    const reading = await readBookmark(deps, page.bookmark, tries);
+    const wasCut = this.#doubted.until(page.inboxId) > 0;
+    const reading = await readBookmark(deps, page.bookmark, { tries, wasCut });
     this.#rests.end(page.bookmark);
     if (reading.cut === null) this.#doubted.end(page.inboxId);
     await this.#note(page, reading);

@@ -3,41 +3,30 @@ import type { Dialect } from '../../database/dialect.ts';
 import { iso } from '../../database/instants.ts';
 import { type PageToApply, writeRejects } from '../items/page.ts';
 import type { UnlistedRow } from '../items/suspects/closed-walk.ts';
-import type { Suspect } from '../items/suspects/suspects.ts';
-import { forgetListed } from '../items/suspects/unlisted.ts';
 import { type AppliedItems, applyItems } from '../items/upsert.ts';
 import type { FencedDatabase, FencedSql } from '../lease.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
 import type { Bookmark } from './bookmark.ts';
-import { countKinds, type SeenRow } from './kinds.ts';
-import { loseBookmarks } from './lay.ts';
-import { moveBookmarks, tileBefore } from './move.ts';
-import { compareIds, type Direction, isBetween, isBeyond, sqlRanges } from './order.ts';
+import type { SeenRow } from './kinds.ts';
+import { tileBefore } from './move.ts';
+import { compareIds, type Direction } from './order.ts';
+import { findLacking, type PageSuspect, settleRange } from './range.ts';
 import { openRound } from './rounds.ts';
 import { readSeenRows } from './rows.ts';
-
-/** A suspect of a single page. */
-export interface PageSuspect extends Suspect {
-  /**
-   * Where the page lacks it. `start`: if the service still has it, the page no longer begins where it did.
-   * `end`: if the service still has it, the answer was cut. Null: between two rows of the page.
-   */
-  readonly side: 'start' | 'end' | null;
-}
 
 /** A single page, applied. */
 export interface AppliedPage {
   /** The round, with the time of this reading as its start: witnesses are compared with the page. */
   readonly round: Sweep;
   readonly applied: AppliedItems;
-  /** Live rows that the page should have held. If it has `shrunk`, they are not marked as suspects. */
+  /** Live rows that the page should have held. If it has `shrunk`, they are not marked as suspects yet. */
   readonly suspects: readonly PageSuspect[];
   /** Rows that are no suspects, because the service has returned them although the page lacked them. */
   readonly unlisted: readonly UnlistedRow[];
   /**
-   * The page lacks so many rows that only a whole sweep may judge them; null if it does not. `rows`: the list
-   * has lost its bookmarks. `end`: it lacks them after its last row, as an empty or cut answer does; its
-   * bookmarks stay.
+   * The page lacks so many rows that its answer may be wrong; null if it does not. `end`: it lacks them after
+   * its last row, as an empty or cut answer does. The bookmarks have not moved: {@link believeBookmark} moves
+   * them.
    */
   readonly shrunk: 'rows' | 'end' | null;
   /** The token of the page before, if this one lacks rows at its start; undefined: there is none. */
@@ -48,14 +37,8 @@ export interface AppliedPage {
   readonly changes: ReadonlyMap<string, number>;
 }
 
-/** If a page lacks more rows than this that were no suspects before, a walk must judge them. */
+/** If a page lacks more rows than this that were no suspects before, its answer may be wrong. */
 const MOST_MISSING = 10;
-
-/** A row that a page should hold. */
-interface ExpectedRow {
-  readonly id: string;
-  readonly missingSince: Date | null;
-}
 
 /**
  * Applies a page that was read singly, in one transaction: its rows and their changes as those of a sweep,
@@ -70,40 +53,26 @@ export async function applyBookmark(
   const { database, write } = fenced;
   const { inboxId, direction } = bookmark;
   const ids = presentIds(page, direction);
-  const reach = page.next === null ? null : (ids.at(-1) ?? null);
+  const reach = reachOf(page, ids);
   const result = await write(async (tx): Promise<AppliedPage> => {
     const round = await openRound(tx, inboxId, now);
     const before = await readSeenRows(tx, database.dialect, inboxId, ids);
     await dropRejects(tx, database.dialect, bookmark, page);
     const applied = await applyRows(tx, database, round, page, now);
-    const expected = await readRange(tx, bookmark, reach);
-    const present = new Set(ids);
-    const lacking = expected.filter(({ id }) => !present.has(id));
-    const returned = await forgetListed(tx, database.dialect, round, (id) => present.has(id));
-    const absent = lacking
-      .filter(({ id, missingSince }) => missingSince !== null || !returned.has(id))
-      .map((row) => ({ ...row, askBy: null, side: sideOf(direction, row.id, ids) }));
+    const placed = { bookmark, page, ids, reach, round, now };
+    const { lacking, absent, unlisted } = await findLacking(tx, database.dialect, placed);
     const shrunk = shrinkageOf(absent);
     const startsLate = absent.some(({ side }) => side === 'start');
     const tokenBefore = startsLate ? (await tileBefore(tx, bookmark))?.token : undefined;
-    const isWhole = page.rejects.every(({ id }) => id !== null);
-    const suspects = isWhole ? absent : [];
+    const suspects = isWhole(page) ? absent : [];
     const after = await readSeenRows(tx, database.dialect, inboxId, ids);
-    if (shrunk === 'rows') await loseBookmarks(tx, inboxId, 'doubt', now);
-    else if (shrunk === null) {
-      const kinds = countKinds(after, { at: now, baselineAt: bookmark.baselineAt });
-      await markSuspects(tx, database.dialect, inboxId, suspects, now);
-      await moveBookmarks(tx, database.dialect, { bookmark, page, ids, reach, kinds, lacking, round, now });
-    }
+    if (shrunk === null) await settleRange(tx, database.dialect, placed, { lacking, suspects, rows: after });
     const changedAt = new Map(after.map((row) => [row.id, row.changedAt]));
     return {
       round: { ...round, startedAt: new Date(now) },
       applied,
       suspects,
-      unlisted: lacking.flatMap(({ id, missingSince }) => {
-        const times = missingSince === null ? returned.get(id) : undefined;
-        return times === undefined ? [] : { id, askBy: null, missingSince: null, ...times };
-      }),
+      unlisted,
       shrunk,
       tokenBefore,
       before,
@@ -120,10 +89,37 @@ export async function applyBookmark(
   return result;
 }
 
-function sideOf(direction: Direction, id: string, ids: readonly string[]): PageSuspect['side'] {
-  const [first] = ids;
-  if (isBetween(direction, id, ids)) return null;
-  return first !== undefined && isBeyond(direction, first, id) ? 'start' : 'end';
+/**
+ * Marks the suspects of a page that has `shrunk`, and moves its bookmarks: the service has shown that the
+ * page is right. Its rows are applied already.
+ * @param readAt when the page was read, epoch ms
+ */
+export async function believeBookmark(
+  { database: { dialect }, write }: FencedDatabase,
+  bookmark: Bookmark,
+  page: PageToApply,
+  readAt: number,
+): Promise<readonly PageSuspect[]> {
+  const { inboxId, direction } = bookmark;
+  const ids = presentIds(page, direction);
+  return await write(async (tx) => {
+    const round = await openRound(tx, inboxId, readAt);
+    const placed = { bookmark, page, ids, reach: reachOf(page, ids), round, now: readAt };
+    const { lacking, absent } = await findLacking(tx, dialect, placed);
+    const suspects = isWhole(page) ? absent : [];
+    const rows = await readSeenRows(tx, dialect, inboxId, ids);
+    await settleRange(tx, dialect, placed, { lacking, suspects, rows });
+    return suspects;
+  });
+}
+
+/** True if each row of the page has a readable id. Otherwise any row may be on the page. */
+function isWhole({ rejects }: PageToApply): boolean {
+  return rejects.every(({ id }) => id !== null);
+}
+
+function reachOf({ next }: PageToApply, ids: readonly string[]): string | null {
+  return next === null ? null : (ids.at(-1) ?? null);
 }
 
 function shrinkageOf(suspects: readonly PageSuspect[]): AppliedPage['shrunk'] {
@@ -186,49 +182,5 @@ async function dropRejects(
     inboxId,
     JSON.stringify(ids),
     iso(readAt),
-  );
-}
-
-/** The live rows in the range of a page. @param reach the page's last id; null: the end of the list */
-async function readRange(
-  tx: Sql,
-  { inboxId, direction, afterId }: Bookmark,
-  reach: string | null,
-): Promise<ExpectedRow[]> {
-  const bounds = [afterId, reach].filter((bound) => bound !== null && bound !== '');
-  const ranges = sqlRanges(
-    { direction, after: afterId, reach },
-    { after: '$2', reach: `$${bounds.length + 1}` },
-  );
-  if (ranges.length === 0) return [];
-  const rows = await tx.query<{ id: string; missing_since: Date | null }>(
-    ranges
-      .map(
-        (range) =>
-          `SELECT id, missing_since FROM conversations
-           WHERE inbox_id = $1 AND deleted_at IS NULL AND ${range}`,
-      )
-      .join(' UNION ALL '),
-    inboxId,
-    ...bounds,
-  );
-  return rows.map(({ id, missing_since }) => ({ id, missingSince: missing_since }));
-}
-
-async function markSuspects(
-  tx: Sql,
-  dialect: Dialect,
-  inboxId: string,
-  suspects: readonly ExpectedRow[],
-  now: number,
-): Promise<void> {
-  const unmarked = suspects.filter(({ missingSince: since }) => since === null).map(({ id }) => id);
-  if (unmarked.length === 0) return;
-  await tx.execute(
-    `UPDATE conversations SET missing_since = $3
-     WHERE inbox_id = $1 AND id IN (SELECT value FROM ${dialect.texts('$2', 'ids')})`,
-    inboxId,
-    JSON.stringify(unmarked),
-    iso(now),
   );
 }

@@ -2,11 +2,12 @@ import type { Database } from '../../database/database.ts';
 import type { FencedDatabase } from '../lease.ts';
 import { OPEN_SWEEP } from '../sweeps/states.ts';
 import type { PageToApply } from '../items/page.ts';
-import { type AppliedPage, applyBookmark } from './apply.ts';
+import { type AppliedPage, applyBookmark, believeBookmark } from './apply.ts';
 import { type Bookmark, parseJson } from './bookmark.ts';
 import { type LossCause, loseBookmarks } from './lay.ts';
 import { dropBookmark } from './move.ts';
 import { compareIds, type Direction } from './order.ts';
+import type { PageSuspect } from './range.ts';
 import { completeRound } from './rounds.ts';
 
 /** A bookmark, and how many rows of each kind its page held when it was last read. */
@@ -112,6 +113,14 @@ export class Bookmarks extends BookmarkReader {
   /** Applies a page whole or not at all, and moves the bookmarks of its range. */
   async apply(bookmark: Bookmark, page: PageToApply, now: number): Promise<AppliedPage> {
     return await applyBookmark(this.#fenced, bookmark, page, now);
+  }
+
+  /**
+   * Marks the rows that a page lacks although it has `shrunk`, and moves its bookmarks.
+   * @returns its suspects
+   */
+  async believe(bookmark: Bookmark, page: PageToApply, readAt: number): Promise<readonly PageSuspect[]> {
+    return await believeBookmark(this.#fenced, bookmark, page, readAt);
   }
 
   /** Completes the list's round if every page has been read since the schedule's slot. */

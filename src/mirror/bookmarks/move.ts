@@ -21,18 +21,23 @@ interface StoredTile extends Tile {
   readonly token: string | null;
 }
 
-export interface Move {
+/** A page that was read by its bookmark, and its place in the list. */
+export interface PlacedPage {
   readonly bookmark: Bookmark;
   readonly page: PageToApply;
   /** The page's ids, in the list's order. */
   readonly ids: readonly string[];
   /** The id to which the page reaches; null: the end of the list. */
   readonly reach: string | null;
+  readonly round: Sweep;
+  /** When the page was read, epoch ms. */
+  readonly now: number;
+}
+
+interface Move extends PlacedPage {
   readonly kinds: readonly number[];
   /** Rows that the page should have held. */
   readonly lacking: readonly { readonly id: string }[];
-  readonly round: Sweep;
-  readonly now: number;
 }
 
 /**

@@ -7,9 +7,9 @@ import type { Suspect } from '../../mirror/items/suspects/suspects.ts';
 import { isBeyond, isInOrder } from '../../mirror/mirror.ts';
 import type { Page } from '../../service/client.ts';
 import type { SweepDeps, Tally } from '../deps.ts';
-import { askFor } from '../witnesses/ask.ts';
 import { judgeSuspects } from '../witnesses/judging.ts';
 import { askUnlisted } from '../witnesses/unlisted.ts';
+import { askSample } from './shrunk.ts';
 import { reportUnknown } from './unknown.ts';
 
 /** What became of a page that was read by its bookmark. */
@@ -25,16 +25,26 @@ export interface Reading {
   readonly tally: Readonly<Tally>;
 }
 
-const SCHEDULED = { reason: 'schedule', acceptedBy: null, acceptAccount: false } as const;
+const SETTLING = { reason: 'schedule', acceptedBy: null, acceptAccount: false, askedBefore: true } as const;
+
+export interface ReadingOptions {
+  /** At most this many requests for the page; by default as many as the gate sends. */
+  readonly tries?: number | undefined;
+  /** The last page of the list was of no use: if this one lacks many rows at its end, it may be right. */
+  readonly wasCut?: boolean;
+}
 
 /**
  * Reads one page of conversations by its bookmark: applies its rows, and decides on the rows that it should
  * hold and lacks as a sweep does. If the page contradicts its bookmark, the list loses all its bookmarks, and
  * no row is deleted. An answer that is only empty or cut says nothing of bookmarks.
- * @param tries at most this many requests for the page; by default as many as the gate sends
  * @throws MirrorError
  */
-export async function readBookmark(deps: SweepDeps, bookmark: Bookmark, tries?: number): Promise<Reading> {
+export async function readBookmark(
+  deps: SweepDeps,
+  bookmark: Bookmark,
+  { tries, wasCut = false }: ReadingOptions = {},
+): Promise<Reading> {
   const { client, mirror, account, clock, onEvent, signal } = deps;
   const key = { list: 'conversations', inboxId: bookmark.inboxId } as const;
   const tally: Tally = { inserted: 0, changed: 0, deleted: 0 };
@@ -60,38 +70,64 @@ export async function readBookmark(deps: SweepDeps, bookmark: Bookmark, tries?: 
       ...unread,
       lost: flaw === 'order' ? flaw : await mirror.bookmarks.mistake(bookmark, clock.now()),
     };
-  const applied = await mirror.bookmarks.apply(bookmark, page, clock.now());
+  const readAt = clock.now();
+  const applied = await mirror.bookmarks.apply(bookmark, page, readAt);
   const { inserted, changed } = applied.applied;
   tally.inserted += inserted;
   tally.changed += changed;
   onEvent({ kind: 'rows', key, rows: { inserted, changed, rejected: page.rejects.length } });
   reportUnknown(deps, key, applied.applied.unknown);
   onEvent({ kind: 'page-read', key, rows: page.items.length });
-  return { ...unread, page: applied, ...(await judgePage(deps, bookmark, { applied, tally })) };
+  const judged =
+    applied.shrunk === null
+      ? await judgePage(deps, bookmark, applied, tally)
+      : await judgeShrunk(deps, bookmark, applied, { page, readAt, wasCut }, tally);
+  return { ...unread, page: applied, ...judged };
+}
+
+type Judged = Partial<Pick<Reading, 'lost' | 'cut'>>;
+
+/**
+ * Decides on a page that lacks so many rows that its answer may be wrong. It is judged as any other if the
+ * service does not know a sample of these rows.
+ */
+async function judgeShrunk(
+  deps: SweepDeps,
+  bookmark: Bookmark,
+  applied: AppliedPage,
+  { page, readAt, wasCut }: { page: Page; readAt: number; wasCut: boolean },
+  tally: Tally,
+): Promise<Judged> {
+  const { mirror, clock } = deps;
+  const cut = cutWords(applied.suspects.length);
+  if (applied.shrunk === 'end' && !wasCut) return { cut };
+  const { areGone, slid } = await askSample(deps, applied, SETTLING, tally);
+  if (areGone) {
+    const suspects = await mirror.bookmarks.believe(bookmark, page, readAt);
+    return await judgePage(deps, bookmark, { ...applied, suspects }, tally);
+  }
+  if (applied.shrunk === 'end') return { cut };
+  if (slid !== null && (await hasSlid(deps, applied, slid)))
+    return { lost: await mirror.bookmarks.mistake(bookmark, clock.now()) };
+  await mirror.bookmarks.lose(bookmark, 'doubt', clock.now());
+  return { lost: 'doubt' };
 }
 
 /** Decides on the rows that a page lacks. */
 async function judgePage(
   deps: SweepDeps,
   bookmark: Bookmark,
-  { applied, tally }: { applied: AppliedPage; tally: Tally },
-): Promise<Partial<Pick<Reading, 'lost' | 'cut'>>> {
+  applied: AppliedPage,
+  tally: Tally,
+): Promise<Judged> {
   const { mirror, clock } = deps;
-  const { suspects, unlisted, shrunk, round } = applied;
+  const { suspects, unlisted, round } = applied;
   const mistake = async () => ({ lost: await mirror.bookmarks.mistake(bookmark, clock.now()) });
   const start = suspects.find(({ side }) => side === 'start');
-  if (shrunk === 'end') return { cut: cutWords(suspects.length) };
-  if (shrunk === 'rows')
-    return start !== undefined &&
-      (await hasStill(deps, applied, start)) &&
-      (await hasSlid(deps, applied, start))
-      ? await mistake()
-      : { lost: 'doubt' };
-  const settling = { ...SCHEDULED, askedBefore: true };
-  await askUnlisted(deps, round, unlisted, settling, tally);
+  await askUnlisted(deps, round, unlisted, SETTLING, tally);
   const judge = async (some: readonly Suspect[]): Promise<readonly string[]> => {
     if (some.length === 0) return [];
-    const verdict = await judgeSuspects(deps, round, some, settling, tally);
+    const verdict = await judgeSuspects(deps, round, some, SETTLING, tally);
     return verdict.refuted;
   };
   const end = suspects.find(({ side }) => side === 'end');
@@ -128,22 +164,6 @@ async function hasSlid(
 
 function cutWords(rows: number): string {
   return `the page was empty or cut: it lacked ${plural(rows, 'row')} that should follow its last one`;
-}
-
-/** True if the service still has a row that a page lacks. It may refuse that one, and not the list. */
-async function hasStill(
-  { client, account, signal }: SweepDeps,
-  { round }: AppliedPage,
-  suspect: Suspect,
-): Promise<boolean> {
-  const call = { reason: 'probe', scheduled: true, signal } as const;
-  try {
-    const { kind } = await account.proven(client, call, () => askFor(client, round, suspect, call));
-    return kind === 'there';
-  } catch (error) {
-    if (!isMirrorError(error, 'REQUEST_REFUSED', 'BAD_ANSWER')) throw error;
-    return false;
-  }
 }
 
 /**

@@ -28,6 +28,8 @@ export interface ControlQuestion {
   readonly near: string;
   /** The side of the neighbour that is asked for first. */
   readonly side: Side;
+  /** Rows that the list lacks, besides suspects: they prove nothing. */
+  readonly lacking: readonly string[];
   /** An earlier run of the sweep had already read all pages. */
   readonly askedBefore: boolean;
 }
@@ -40,14 +42,14 @@ export interface ControlQuestion {
 export async function control(
   deps: Deps,
   key: ListKey,
-  { near, side, askedBefore }: ControlQuestion,
+  { near, side, lacking, askedBefore }: ControlQuestion,
   options: CallOptions,
 ): Promise<Control> {
   const { client, mirror, clock } = deps;
   const notReturned = NOT_RETURNED.get(mirror) ?? new Map<string, number>();
   NOT_RETURNED.set(mirror, notReturned);
   if (clock.monotonic() < (notReturned.get(listId(key)) ?? -Infinity)) return 'not-returned';
-  const examples = await mirror.suspects.listedExamples(key, near, side);
+  const examples = await mirror.suspects.listedExamples(key, { near, side, lacking });
   if (examples.length === 0) return 'no-other-row';
   const ask = (id: string) => askExample(client, key, { id, askedBefore }, options);
   let isFaulty = false;

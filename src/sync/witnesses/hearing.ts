@@ -35,6 +35,8 @@ export interface Settling extends SweepOptions {
 
 export interface Questions {
   readonly asked: readonly Suspect[];
+  /** Rows that the list lacks, and that are no suspects yet. */
+  readonly lacking?: readonly string[];
   /** True if one suspect that is still there is enough. */
   readonly isBatch: boolean;
   /** True if a 404 for the suspect decides something now. Otherwise it is not put to the proof. */
@@ -256,7 +258,8 @@ class Hearing {
   }
 
   async #askControl(near: string, side: Side): Promise<Control> {
-    const question = { near, side, askedBefore: this.#askedBefore };
+    const { lacking = [] } = this.#questions;
+    const question = { near, side, lacking, askedBefore: this.#askedBefore };
     return await this.#proven(() => control(this.#deps, this.#sweep, question, this.#call));
   }
 

@@ -1,8 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import { DAY, MINUTE } from '../../../src/core/clock.ts';
 import type { Http } from '../../../src/service/http.ts';
-import { pageMirror } from '../../support/page-mirror.ts';
-import { count, firstInbox, type PageBody, tampered } from '../../support/rows.ts';
+import { GONE_AFTER_MS } from '../../support/mirror.ts';
+import { expectChain, pageMirror } from '../../support/page-mirror.ts';
+import {
+  askedSince,
+  count,
+  firstIds,
+  firstInbox,
+  type PageBody,
+  single,
+  tampered,
+} from '../../support/rows.ts';
 import { rule } from '../../support/rule.ts';
 import { expectEqualToService, wrongTombstones } from '../../support/truth.ts';
 
@@ -70,23 +79,23 @@ rule(
   },
 );
 
-describe('a page that lacks rows at its start', () => {
-  /** A list of pages of ten rows, and a reading of the third one. */
-  async function thirdPage(wrapHttp?: (http: Http) => Http) {
-    const mirror = await pageMirror({}, [60], wrapHttp);
-    const { world } = mirror.sandbox;
-    const { id: inboxId, conversations, unlisted } = firstInbox(mirror.sandbox);
-    const unlist = (from: number, to: number): void => {
-      for (const id of conversations.order.slice(from, to)) world.unlistConversation(inboxId, id);
-    };
-    const readThird = async () => {
-      mirror.clock.advance(MINUTE);
-      return await mirror.readPage((await mirror.bookmarks())[2]!);
-    };
-    const rowOf = (nth: number): string => conversations.order[nth]!;
-    return { ...mirror, unlist, listAll: () => unlisted.clear(), rowOf, inboxId, readThird };
-  }
+/** A list of pages of ten rows, and a reading of the third one. */
+async function thirdPage(wrapHttp?: (http: Http) => Http, rows = 60) {
+  const mirror = await pageMirror({}, [rows], wrapHttp);
+  const { world } = mirror.sandbox;
+  const { id: inboxId, conversations, unlisted } = firstInbox(mirror.sandbox);
+  const unlist = (from: number, to: number): void => {
+    for (const id of conversations.order.slice(from, to)) world.unlistConversation(inboxId, id);
+  };
+  const readThird = async () => {
+    mirror.clock.advance(MINUTE);
+    return await mirror.readPage((await mirror.bookmarks())[2]!);
+  };
+  const rowOf = (nth: number): string => conversations.order[nth]!;
+  return { ...mirror, unlist, listAll: () => unlisted.clear(), rowOf, inboxId, readThird };
+}
 
+describe('a page that lacks rows at its start', () => {
   test('because the list leaves out many costs a walk each time, and does not show that tokens are positions', async () => {
     const { unlist, readThird, sync } = await thirdPage();
     for (const from of [20, 31, 42]) {
@@ -142,6 +151,77 @@ describe('a page that lacks rows at its start', () => {
     listAll();
     await readThird();
     expect(await count(database, 'unlisted')).toBe(0);
+  });
+});
+
+describe('a page that lacks more than ten rows', () => {
+  test('because they are gone keeps its bookmarks, and costs about two requests for each of them', async () => {
+    const mirror = await thirdPage();
+    const { readThird, sandbox, inboxId } = mirror;
+    for (const id of firstIds(firstInbox(sandbox).conversations, 14, 22))
+      sandbox.world.removeConversation(inboxId, id);
+    const from = sandbox.arrivals.length;
+    expect(await readThird()).toMatchObject({ lost: null, cut: null, tally: { deleted: 14 } });
+    expect(sandbox.arrivals.length - from).toBeLessThanOrEqual(30);
+    await mirror.readAll();
+    await expectEqualToService(mirror);
+    await expectChain(mirror);
+  });
+
+  test('of which more than twenty are gone has them deleted by its next reading', async () => {
+    const mirror = await thirdPage(undefined, 400);
+    const { readThird, sandbox, inboxId, clock } = mirror;
+    for (const id of firstIds(firstInbox(sandbox).conversations, 35, 22))
+      sandbox.world.removeConversation(inboxId, id);
+    expect(await readThird()).toMatchObject({ lost: null });
+    clock.advance(GONE_AFTER_MS);
+    expect(await readThird()).toMatchObject({ lost: null });
+    await mirror.readAll();
+    await expectEqualToService(mirror);
+  });
+
+  test('of which the service still has one deletes only the others', async () => {
+    const mirror = await thirdPage();
+    const { unlist, readThird, sandbox, inboxId } = mirror;
+    unlist(30, 31);
+    for (const id of firstIds(firstInbox(sandbox).conversations, 14, 22))
+      if (!firstInbox(sandbox).unlisted.has(id)) sandbox.world.removeConversation(inboxId, id);
+    await readThird();
+    await mirror.sync();
+    expect(await wrongTombstones(mirror)).toEqual([]);
+    expect(await count(mirror.database, 'conversations WHERE deleted_at IS NOT NULL')).toBe(13);
+  });
+
+  test('because the service answers no question about a row deletes none, and costs a walk', async () => {
+    const mirror = await thirdPage();
+    const { unlist, readThird, sandbox } = mirror;
+    unlist(22, 36);
+    sandbox.script(({ path }) => (/conversations\/\d+$/.test(path) ? { status: 404 } : undefined));
+    expect(await readThird()).toMatchObject({ lost: 'doubt', tally: { deleted: 0 } });
+    expect(await wrongTombstones(mirror)).toEqual([]);
+  });
+
+  test('because the answer is wrong costs one question', async () => {
+    const { unlist, readThird, sandbox } = await thirdPage();
+    unlist(22, 36);
+    const from = sandbox.arrivals.length;
+    expect(await readThird()).toMatchObject({ lost: 'doubt' });
+    expect(single(askedSince(sandbox, from))).toHaveLength(1);
+  });
+
+  test('at the end of the list is asked about after the second such answer', async () => {
+    const mirror = await thirdPage();
+    const { sandbox, inboxId, clock } = mirror;
+    for (const id of firstInbox(sandbox).conversations.order.slice(-14))
+      sandbox.world.removeConversation(inboxId, id);
+    const readFifth = async (wasCut: boolean) =>
+      await mirror.readPage((await mirror.bookmarks())[4]!, { wasCut });
+    const from = sandbox.arrivals.length;
+    expect(await readFifth(false)).toMatchObject({ cut: expect.any(String), tally: { deleted: 0 } });
+    expect(sandbox.arrivals.length - from).toBe(1);
+    clock.advance(10 * MINUTE);
+    expect(await readFifth(true)).toMatchObject({ lost: null, cut: null, tally: { deleted: 14 } });
+    await expectEqualToService(mirror);
   });
 });
 

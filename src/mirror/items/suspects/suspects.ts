@@ -99,16 +99,24 @@ export class SuspectReader {
   /**
    * The ids of up to three readable rows that the list shows: the neighbours of the id `near` in the order of
    * ids, first the one on `side`, and the greatest id.
+   * @param lacking rows that the list lacks, besides suspects
    */
-  async listedExamples({ list, inboxId }: ListKey, near: string, side: Side): Promise<string[]> {
-    const { table, scope } = itemSql(list, this.#database.dialect);
+  async listedExamples(
+    { list, inboxId }: ListKey,
+    { near, side, lacking }: { near: string; side: Side; lacking: readonly string[] },
+  ): Promise<string[]> {
+    const { dialect } = this.#database;
+    const { table, scope } = itemSql(list, dialect);
     const read = async (condition: string, order: string, ...parameters: unknown[]): Promise<string[]> => {
+      const others = dialect.texts(`$${parameters.length + 1}`, 'lacking');
       const rows = await this.#database.query<{ id: string }>(
         `SELECT id FROM ${table} WHERE ${condition} AND deleted_at IS NULL AND missing_since IS NULL
            AND id NOT IN (SELECT item_id FROM rejects WHERE list = '${list}' AND item_id IS NOT NULL)
            AND id NOT IN (SELECT item_id FROM unlisted WHERE list = '${list}')
+           AND id NOT IN (SELECT value FROM ${others})
          ORDER BY ${order} LIMIT 1`,
         ...parameters,
+        JSON.stringify(lacking),
       );
       return rows.map(({ id }) => id);
     };

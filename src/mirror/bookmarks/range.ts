@@ -1,0 +1,123 @@
+import type { Sql } from '../../database/database.ts';
+import type { Dialect } from '../../database/dialect.ts';
+import { iso } from '../../database/instants.ts';
+import type { UnlistedRow } from '../items/suspects/closed-walk.ts';
+import type { Suspect } from '../items/suspects/suspects.ts';
+import { forgetListed } from '../items/suspects/unlisted.ts';
+import type { Bookmark } from './bookmark.ts';
+import { countKinds, type SeenRow } from './kinds.ts';
+import { moveBookmarks, type PlacedPage } from './move.ts';
+import { type Direction, isBetween, isBeyond, sqlRanges } from './order.ts';
+
+/** A suspect of a single page. */
+export interface PageSuspect extends Suspect {
+  /**
+   * Where the page lacks it. `start`: if the service still has it, the page no longer begins where it did.
+   * `end`: if the service still has it, the answer was cut. Null: between two rows of the page.
+   */
+  readonly side: 'start' | 'end' | null;
+}
+
+/** A row that a page should hold. */
+interface ExpectedRow {
+  readonly id: string;
+  readonly missingSince: Date | null;
+}
+
+/** What a page lacks. */
+export interface Lacking {
+  readonly lacking: readonly ExpectedRow[];
+  /** Those of them that the service has not returned all the same. */
+  readonly absent: readonly PageSuspect[];
+  readonly unlisted: readonly UnlistedRow[];
+}
+
+/** The live rows that a page should hold and lacks. */
+export async function findLacking(
+  tx: Sql,
+  dialect: Dialect,
+  { bookmark, ids, reach, round }: PlacedPage,
+): Promise<Lacking> {
+  const present = new Set(ids);
+  const lacking = (await readRange(tx, bookmark, reach)).filter(({ id }) => !present.has(id));
+  const returned = await forgetListed(tx, dialect, round, (id) => present.has(id));
+  return {
+    lacking,
+    absent: lacking
+      .filter(({ id, missingSince }) => missingSince !== null || !returned.has(id))
+      .map((row) => ({ ...row, askBy: null, side: sideOf(bookmark.direction, row.id, ids) })),
+    unlisted: lacking.flatMap(({ id, missingSince }) => {
+      const times = missingSince === null ? returned.get(id) : undefined;
+      return times === undefined ? [] : { id, askBy: null, missingSince: null, ...times };
+    }),
+  };
+}
+
+interface Settled extends Pick<Lacking, 'lacking'> {
+  readonly suspects: readonly PageSuspect[];
+  /** The page's known rows. */
+  readonly rows: readonly SeenRow[];
+}
+
+/** Marks the suspects of a page, and moves the bookmarks of its range. */
+export async function settleRange(
+  tx: Sql,
+  dialect: Dialect,
+  placed: PlacedPage,
+  { lacking, suspects, rows }: Settled,
+): Promise<void> {
+  const { bookmark, now } = placed;
+  const kinds = countKinds(rows, { at: now, baselineAt: bookmark.baselineAt });
+  await markSuspects(tx, dialect, bookmark.inboxId, suspects, now);
+  await moveBookmarks(tx, dialect, { ...placed, kinds, lacking });
+}
+
+function sideOf(direction: Direction, id: string, ids: readonly string[]): PageSuspect['side'] {
+  const [first] = ids;
+  if (isBetween(direction, id, ids)) return null;
+  return first !== undefined && isBeyond(direction, first, id) ? 'start' : 'end';
+}
+
+/** The live rows in the range of a page. @param reach the page's last id; null: the end of the list */
+async function readRange(
+  tx: Sql,
+  { inboxId, direction, afterId }: Bookmark,
+  reach: string | null,
+): Promise<ExpectedRow[]> {
+  const bounds = [afterId, reach].filter((bound) => bound !== null && bound !== '');
+  const ranges = sqlRanges(
+    { direction, after: afterId, reach },
+    { after: '$2', reach: `$${bounds.length + 1}` },
+  );
+  if (ranges.length === 0) return [];
+  const rows = await tx.query<{ id: string; missing_since: Date | null }>(
+    ranges
+      .map(
+        (range) =>
+          `SELECT id, missing_since FROM conversations
+           WHERE inbox_id = $1 AND deleted_at IS NULL AND ${range}`,
+      )
+      .join(' UNION ALL '),
+    inboxId,
+    ...bounds,
+  );
+  return rows.map(({ id, missing_since }) => ({ id, missingSince: missing_since }));
+}
+
+async function markSuspects(
+  tx: Sql,
+  dialect: Dialect,
+  inboxId: string,
+  suspects: readonly ExpectedRow[],
+  now: number,
+): Promise<void> {
+  const unmarked = suspects.filter(({ missingSince: since }) => since === null).map(({ id }) => id);
+  if (unmarked.length === 0) return;
+  await tx.execute(
+    `UPDATE conversations SET missing_since = $3
+     WHERE inbox_id = $1 AND id IN (SELECT value FROM ${dialect.texts('$2', 'ids')})`,
+    inboxId,
+    JSON.stringify(unmarked),
+    iso(now),
+  );
+}

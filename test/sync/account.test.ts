@@ -442,6 +442,25 @@ describe('the same account', () => {
     expect(await count(mirror.database, 'inboxes WHERE deleted_at IS NULL')).toBe(4);
   });
 
+  test('may change the address of an inbox that its list leaves out', async () => {
+    let hidden = '';
+    const mirror = await synced({
+      wrapHttp: tampered((page, path) => {
+        if (path === '/inboxes') page.results = page.results.filter(({ id }) => String(id) !== hidden);
+      }),
+    });
+    const { sandbox, clock, database } = mirror;
+    const inbox = firstInbox(sandbox);
+    [hidden, inbox.email] = [inbox.id, 'new-address@example.com'];
+    for (let nth = 0; nth < 3; nth += 1) {
+      expect((await mirror.sync()).stopped).toBeNull();
+      clock.advance(HOUR);
+    }
+    expect(await count(database, `inboxes WHERE email = '${inbox.email}' AND missing_since IS NULL`)).toBe(1);
+    const read = sandbox.arrivals.filter(({ path }) => path.includes(`/${inbox.id}/conversations?`));
+    expect(read.length, 'its conversations are read on').toBeGreaterThan(2);
+  });
+
   test('may lose all its inboxes, and have one of them back', async () => {
     const mirror = await synced();
     const { world } = mirror.sandbox;

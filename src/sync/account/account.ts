@@ -12,6 +12,7 @@ import {
   hasAllIds,
   inboxesOf,
   isLive,
+  isMost,
   isOther,
   isProof,
   isProvenBy,
@@ -196,10 +197,15 @@ export class AccountCheck {
     return [];
   }
 
-  /** True if the mirror knows an inbox by another address: this one may be of another account. */
+  /**
+   * True if an inbox that its list lacks has another address than the mirror knows, and that list shows too
+   * few of the mirror's inboxes to prove the account: the inbox may be another account's.
+   */
   async isStranger({ id, columns }: Item): Promise<boolean> {
-    const known = (await this.#deps.mirror.account()).inboxes.find((inbox) => inbox.id === id);
-    return known !== undefined && !isSameAddress(known.email, columns['email'] as string | null);
+    const live = (await this.#deps.mirror.account()).inboxes.filter(isLive);
+    const known = live.find((inbox) => inbox.id === id);
+    if (known === undefined || isSameAddress(known.email, columns['email'] as string | null)) return false;
+    return isMost(live.filter(({ suspect }) => suspect).length, live.length);
   }
 
   async #record(access: Access, known: KnownAccount): Promise<void> {

@@ -77,7 +77,7 @@ export function isProof(known: readonly KnownInbox[], listed: readonly ListedInb
 }
 
 /** True for more than half of all, and for two or more that are exactly half. */
-function isMost(part: number, all: number): boolean {
+export function isMost(part: number, all: number): boolean {
   return 2 * part > all || (2 * part === all && part >= 2);
 }
 

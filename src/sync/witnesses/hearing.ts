@@ -113,7 +113,7 @@ export function isResumedSearch({ list }: Sweep, { askedBefore }: Settling): boo
   return askedBefore && SEARCHED_BY[list] !== null;
 }
 
-const STRANGER = 'the inbox has another address there, and its list does not show it';
+const STRANGER = 'the inbox has another address there, and the list of inboxes lacks most others too';
 
 class Hearing {
   readonly answers = new Map<string, Heard>();
@@ -213,7 +213,6 @@ class Hearing {
     try {
       const answer = await this.#proven(() => askFor(client, this.#sweep, suspect, this.#call));
       const isInbox = answer.kind === 'there' && this.#sweep.list === 'inboxes';
-      // Its list alone can show a new address of an inbox: with it comes what tells another account.
       return isInbox && (await account.isStranger(answer.item))
         ? { kind: 'open', refusal: STRANGER }
         : answer;

@@ -146,10 +146,13 @@ export class Pacer {
     }
   }
 
-  /** Puts tokens back that {@link take} or {@link save} has given, because no request could use them. */
+  /**
+   * Puts tokens back that {@link take} or {@link save} has given, because no request could use them. They may
+   * be more than an hour's worth.
+   */
   giveBack(requests: number): void {
     const bucket = this.#accrue();
-    if (bucket !== null) bucket.tokens = Math.min(mostCredit(bucket.anHour), bucket.tokens + requests);
+    if (bucket !== null) bucket.tokens += requests;
     this.#left += requests;
   }
 
@@ -184,7 +187,7 @@ export class Pacer {
     const at = this.#deps.clock.monotonic();
     const accrued = ((at - bucket.at) * bucket.anHour) / HOUR;
     const tokens = bucket.tokens + this.#spendable(accrued);
-    bucket.tokens = Math.min(mostCredit(bucket.anHour), tokens);
+    bucket.tokens = Math.min(Math.max(mostCredit(bucket.anHour), bucket.tokens), tokens);
     const [saver] = this.#savers;
     if (saver !== undefined) saver.saved += accrued - this.#spendable(accrued) + tokens - bucket.tokens;
     bucket.at = at;
@@ -210,7 +213,7 @@ export class Pacer {
     const at = clock.monotonic();
     const tokens = this.#accrue()?.tokens ?? (await this.#missed(anHour, now));
     await mirror.saveCredit({ requests: tokens, at: now, anHour: this.#spendable(anHour) });
-    this.#bucket = { tokens: Math.min(tokens, mostCredit(anHour)), at, anHour };
+    this.#bucket = { tokens, at, anHour };
     this.#left = supply.left;
     this.#readAt = at;
   }

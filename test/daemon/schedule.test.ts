@@ -110,6 +110,37 @@ test('users and tags of many inboxes are read once a day by default, and count a
   expect(await scheduled(house, 'tags')).toBe(before[1]! + 2 * 8);
 });
 
+test('a list whose walk takes longer than from slot to slot is walked again as soon as it ends', async () => {
+  const yearly = { inboxes: '0 0 1 1 *', users: '0 0 1 1 *', tags: '0 0 1 1 *' };
+  const house = await daemonHouse({
+    pollMs: 5 * MINUTE,
+    schedules: { ...yearly, conversations: '0 */6 * * *' },
+    limits: { pageSize: 10, perDay: 120, reserved: 0 },
+    sandbox: { conversations: [420], perDay: 120, activityPerHour: 0 },
+  });
+  await house.start();
+  await house.clock.sleep(1.5 * DAY);
+  const before = await scheduled(house, 'conversations');
+  await house.clock.sleep(3 * DAY);
+  expect(await scheduled(house, 'conversations')).toBeGreaterThanOrEqual(before + 8);
+});
+
+test('a list that is read across a slot, within minutes, is not read again for it', async () => {
+  const house = await daemonHouse({
+    pollMs: MINUTE,
+    schedules: { inboxes: '0 0 1 1 *', users: '0 0 1 1 *', tags: '0 0 1 1 *', conversations: '0 */6 * * *' },
+    limits: { pageSize: 10, perSecond: 0.1 },
+    sandbox: { conversations: [200], rate: 0.1, activityPerHour: 0 },
+  });
+  const { clock } = house;
+  await house.start();
+  await clock.sleep(6 * HOUR - (clock.now() % (6 * HOUR)) - MINUTE);
+  await house.order({ kind: 'resync', lists: ['conversations'] });
+  await clock.sleep(4 * HOUR);
+  const last = await count(house.database, `sweeps WHERE list = 'conversations' AND state = 'complete'`);
+  expect(last).toBe(2);
+});
+
 test.each([
   ['half an hour of one night', 1],
   ['half an hour of each night', 4],

@@ -6,7 +6,7 @@ import type { Inbox } from '../../mirror/items/inboxes.ts';
 import { openAndComplete } from '../../mirror/mirror.ts';
 import type { ScheduleReader } from '../../mirror/schedules.ts';
 import type { FailedWalks, LatestSweep, SweepReader } from '../../mirror/sweeps/reader.ts';
-import { failedCosts, isDue, restsUntil, triedAgainAt } from './due.ts';
+import { earliestStart, failedCosts, isDue, restsUntil, triedAgainAt } from './due.ts';
 import { type Candidate, changeRate, inOrder, isSmall, type Observation, turnsOf } from './planner.ts';
 
 /** The reads that planning needs. */
@@ -58,23 +58,26 @@ export async function readAgenda(
   mirror: AgendaMirror,
   { budget, readsPages, isBusy, wantedSince, now }: AgendaOptions,
 ): Promise<DueList[]> {
-  const dueSince = new Map((await mirror.schedules.all()).map(({ list, dueSince: since }) => [list, since]));
+  const schedules = new Map((await mirror.schedules.all()).map((schedule) => [schedule.list, schedule]));
   const sweeps = await mirror.sweeps.latest();
   const readings = readsPages ? await mirror.bookmarks.oldestReadings() : null;
   const candidates: (Candidate & Pick<DueList, 'spent' | 'waits'> & { readonly turns: number })[] = [];
   const lists = await withFailures(mirror, sweeps);
   const costs = failedCosts(lists.map(({ failed }) => failed));
   for (const { key, latest, failed } of lists) {
-    const slot = dueSince.get(key.list) ?? null;
-    const since =
-      readings === null || key.list !== 'conversations'
-        ? later(slot, wantedSince?.(key) ?? null)
-        : sinceByPages(key, latest, { slot, readings, now });
+    const { dueSince: slot = null, nextAt = null } = schedules.get(key.list) ?? {};
+    const bySlots = readings === null || key.list !== 'conversations';
+    const since = bySlots
+      ? later(slot, wantedSince?.(key) ?? null)
+      : sinceByPages(key, latest, { slot, readings, now });
+    const countsFrom =
+      bySlots && slot !== null && nextAt !== null ? earliestStart(slot.getTime(), nextAt.getTime()) : 0;
     const rest = restsUntil(key, latest, failed, { budget, readsPages, costs });
     const rests = rest !== null && rest.getTime() > now;
     const waits = rests && openAndComplete(latest).open !== undefined;
     const again = failed === null ? null : triedAgainAt(failed, { budget, costs });
-    if (isBusy(key) || !isDue(latest, since, { retryAt: again, now }) || (rests && !waits)) continue;
+    if (isBusy(key) || !isDue(latest, since, { retryAt: again, countsFrom, now }) || (rests && !waits))
+      continue;
     const spent = spentOn(latest, failed);
     candidates.push({
       ...(await candidateOf(mirror, key, latest, budget, now)),

@@ -79,21 +79,35 @@ function lastSlot(cron: Cron, first: number, now: number): Date {
   return new Date(slot);
 }
 
+/** A walk counts for a slot that comes while it lasts if it began at most a quarter of an interval before. */
+const EARLY_SHARE = 1 / 4;
+
+/**
+ * When a walk that counts for a slot begins at the earliest. One that began long before has read most of its
+ * pages before: a list whose walk takes 25 hours would be read by every second slot of a daily schedule.
+ * @param next the slot after it
+ */
+export function earliestStart(slot: number, next: number): number {
+  return slot - EARLY_SHARE * Math.max(0, next - slot);
+}
+
 /**
  * A list is due if it was not completely read since its last slot. If a walk of it has failed since then, it
  * is due again at `retryAt`: the next slot may be a day later, and meet the same failure each night.
- * @param now epoch ms
+ * @param options `now`: epoch ms. `countsFrom`: when a complete sweep that counts began at the earliest
  */
 export function isDue(
   latest: readonly LatestSweep[],
   dueSince: Date | null,
-  { retryAt, now }: { retryAt: Date | null; now: number },
+  { retryAt, countsFrom, now }: { retryAt: Date | null; countsFrom: number; now: number },
 ): boolean {
   if (dueSince === null) return false;
-  const hasEnded = (as: 'complete' | 'failed'): boolean =>
-    latest.some(({ state, finishedAt }) => state === as && finishedAt !== null && finishedAt >= dueSince);
-  if (hasEnded('complete')) return false;
-  return !hasEnded('failed') || (retryAt !== null && retryAt.getTime() <= now);
+  const ended = latest.filter(({ finishedAt }) => finishedAt !== null && finishedAt >= dueSince);
+  const counts = ({ state, startedAt }: LatestSweep): boolean =>
+    state === 'complete' && startedAt.getTime() >= countsFrom;
+  if (ended.some(counts)) return false;
+  const hasFailed = ended.some(({ state }) => state === 'failed');
+  return !hasFailed || (retryAt !== null && retryAt.getTime() <= now);
 }
 
 /**

@@ -2,6 +2,7 @@ import { type Budget, hourlyShare, scheduledCap } from '../../../core/budget.ts'
 import { DAY, HOUR, MINUTE } from '../../../core/clock.ts';
 import { LIST_NAMES, type ListKey, type ListName } from '../../../core/lists.ts';
 import type { Cron } from '../cron.ts';
+import { earliestStart } from '../due.ts';
 import { inOrder, isSmall, mayBegin } from '../planner.ts';
 
 /** A list in the simulation. `cost`: requests a sweep; `rate`: changed rows an hour. */
@@ -25,6 +26,10 @@ const MOST_LISTS = 1000;
 
 interface SimulatedList extends PlannedList {
   dueSince: number;
+  /** See `earliestStart`. */
+  countsFrom: number;
+  /** When its last sweep began, and when the last complete one ended. */
+  beganAt: number;
   completeAt: number;
 }
 
@@ -49,7 +54,8 @@ export function worstAges(
 ): Record<ListName, number> {
   if (lists.length > MOST_LISTS) return agesInTurn(lists, crons, budget, now);
   // Each list is fresh, and due at once.
-  const simulated = lists.map((list): SimulatedList => ({ ...list, completeAt: now, dueSince: now + 1 }));
+  const begun = { beganAt: now, completeAt: now, dueSince: now + 1, countsFrom: now };
+  const simulated = lists.map((list): SimulatedList => ({ ...list, ...begun }));
   const worst = Object.fromEntries(LIST_NAMES.map((list) => [list, 0])) as Record<ListName, number>;
   const noteAge = ({ key, completeAt }: SimulatedList, at: number): void => {
     worst[key.list] = Math.max(worst[key.list], at - completeAt);
@@ -60,13 +66,15 @@ export function worstAges(
   for (let at = now; at < now + DAYS * DAY; at += STEP_MS) {
     for (const name of LIST_NAMES) {
       const slot = crons[name].next(at - STEP_MS);
-      if (slot <= at) for (const list of simulated) if (list.key.list === name) list.dueSince = slot;
+      if (slot > at) continue;
+      const due = { dueSince: slot, countsFrom: earliestStart(slot, crons[name].next(slot)) };
+      for (const list of simulated) if (list.key.list === name) Object.assign(list, due);
     }
     tokens = Math.min(Math.max(1, anHour), tokens + (anHour * STEP_MS) / HOUR);
     if (tokens < 1) continue;
     const queue = dueAt(simulated, running, budget, at);
     for (; tokens >= 1; tokens -= 1) {
-      begin(queue, running);
+      begin(queue, running, at);
       // The sweeps take their tokens in turn.
       const sweep = running.shift();
       if (sweep === undefined) break;
@@ -113,19 +121,22 @@ function dueAt(
   at: number,
 ): QueuedList[] {
   const swept = new Set(running.map(({ list }) => list));
-  const due = lists.filter((list) => list.completeAt < list.dueSince && !swept.has(list));
+  const isDue = ({ completeAt, beganAt, dueSince, countsFrom }: SimulatedList): boolean =>
+    completeAt < dueSince || beganAt < countsFrom;
+  const due = lists.filter((list) => isDue(list) && !swept.has(list));
   const candidates = due.map((list) => ({ ...list, list, ageHours: (at - list.completeAt) / HOUR }));
   return inOrder(candidates).map((one) => ({ list: one.list, small: isSmall(one, budget) }));
 }
 
 /** Moves the lists that have a place from the queue to the running sweeps. */
-function begin(queue: QueuedList[], running: SimulatedSweep[]): void {
+function begin(queue: QueuedList[], running: SimulatedSweep[], at: number): void {
   for (;;) {
     const [forSmall, forAny] = [mayBegin({ small: true }, running), mayBegin({ small: false }, running)];
     if (!forSmall && !forAny) return;
     const index = queue.findIndex(({ small }) => (small ? forSmall : forAny));
     const [next] = index === -1 ? [] : queue.splice(index, 1);
     if (next === undefined) return;
+    next.list.beganAt = at;
     running.push({ ...next, remaining: next.list.cost });
   }
 }

@@ -82,13 +82,16 @@ function lastSlot(cron: Cron, first: number, now: number): Date {
 /** A walk counts for a slot that comes while it lasts if it began at most a quarter of an interval before. */
 const EARLY_SHARE = 1 / 4;
 
+/** So does one that began up to 3 hours before: with a small budget, short walks wait for their requests. */
+const EARLY_MS = 3 * HOUR;
+
 /**
  * When a walk that counts for a slot begins at the earliest. One that began long before has read most of its
  * pages before: a list whose walk takes 25 hours would be read by every second slot of a daily schedule.
  * @param next the slot after it
  */
 export function earliestStart(slot: number, next: number): number {
-  return slot - EARLY_SHARE * Math.max(0, next - slot);
+  return slot - Math.max(EARLY_SHARE * (next - slot), EARLY_MS);
 }
 
 /**

@@ -461,6 +461,26 @@ describe('the same account', () => {
     expect(read.length, 'its conversations are read on').toBeGreaterThan(2);
   });
 
+  test('is known behind a new address whose list has half of its inboxes, while the others fail', async () => {
+    let isMoved = false;
+    const mirror = await synced({
+      address: () => `http://${isMoved ? 'moved' : 'first'}.example/v1`,
+      wrapHttp: tampered((page, path) => {
+        if (isMoved && path === '/inboxes') page.results = page.results.slice(2);
+      }),
+    });
+    const { sandbox } = mirror;
+    const [one, two] = [...sandbox.world.inboxes.keys()];
+    sandbox.script(({ path }) =>
+      path.endsWith(`/${one}`) || path.endsWith(`/${two}`) ? { status: 400, body: '{}' } : undefined,
+    );
+    isMoved = true;
+    const { stopped, lists } = await mirror.sync();
+    expect(stopped).toBeNull();
+    const read = lists.filter(({ key, outcome }) => key.list === 'conversations' && outcome === 'complete');
+    expect(read).toHaveLength(2);
+  });
+
   test('may lose all its inboxes, and have one of them back', async () => {
     const mirror = await synced();
     const { world } = mirror.sandbox;

@@ -20,6 +20,7 @@ import {
   lackingIn,
   type ListedInbox,
   otherAccount,
+  showsAny,
 } from './marks.ts';
 
 /** The pages of a list by the token that leads to them; null leads to the first. */
@@ -43,6 +44,15 @@ const MOST_SHOWN = 3;
 
 /** At most this many are asked for by id behind a new access, of which the service may not know some. */
 const MOST_ASKED = 10;
+
+/** Errors of a question for one inbox: another one may be answered. */
+const NO_ANSWER = [
+  'LIST_FORBIDDEN',
+  'REQUEST_REFUSED',
+  'BAD_ANSWER',
+  'ANSWER_FAILED',
+  'SERVICE_DOWN',
+] as const;
 
 interface AccountDeps {
   readonly mirror: Writer;
@@ -161,7 +171,7 @@ export class AccountCheck {
     let strangers: readonly ListedInbox[] = [];
     if (!accepts && isOther(known.inboxes, listed, { isComplete, isProven })) strangers = listed;
     else if (!accepts && !isProven && !isProof(known.inboxes, listed))
-      strangers = await this.#strangersById(client, options, lackingIn(known.inboxes, listed));
+      strangers = await this.#strangersById(client, options, known.inboxes, listed);
     if (this.access() !== accessId(access)) return await this.readInboxes(client, options, false);
     if (strangers.length > 0) {
       const error = otherAccount(known, { listed: strangers, address: access.address });
@@ -176,24 +186,33 @@ export class AccountCheck {
     return pages;
   }
 
-  /** An inbox that the service returns by its id, with another address than the mirror knows; or none. */
+  /**
+   * An inbox of the mirror that is not listed, and that the service returns by its id with another address;
+   * or none.
+   * @throws MirrorError if the service fails, and no inbox is listed or returned that the mirror knows
+   */
   async #strangersById(
     client: Client,
     options: CallOptions,
-    inboxes: readonly KnownInbox[],
+    known: readonly KnownInbox[],
+    listed: readonly ListedInbox[],
   ): Promise<ListedInbox[]> {
-    let answered = 0;
-    for (const { id, email } of inboxes.slice(0, MOST_ASKED)) {
-      const found = await client.getInbox(id, options).catch((error: unknown) => {
-        if (isMirrorError(error, 'LIST_FORBIDDEN')) return null;
-        throw error;
+    const once = { ...options, tries: 1, isProbe: true };
+    let returned = 0;
+    let fault: MirrorError | null = null;
+    for (const { id, email } of lackingIn(known, listed).slice(0, MOST_ASKED)) {
+      const found = await client.getInbox(id, once).catch((error: unknown) => {
+        if (!isMirrorError(error, ...NO_ANSWER)) throw error;
+        if (error.code !== 'LIST_FORBIDDEN') fault ??= error;
+        return null;
       });
       if (found?.item.id !== id) continue;
       const shown = { id, email: found.item.columns['email'] as string | null };
       if (!isSameAddress(email, shown.email)) return [shown];
-      answered += 1;
-      if (answered === MOST_SHOWN) return [];
+      returned += 1;
+      if (returned === MOST_SHOWN) return [];
     }
+    if (fault !== null && returned === 0 && !showsAny(known, listed)) throw fault;
     return [];
   }
 

@@ -76,6 +76,11 @@ export function isProof(known: readonly KnownInbox[], listed: readonly ListedInb
   return !isMost(expected - same, expected);
 }
 
+/** True if one of the mirror's inboxes is listed with the address that the mirror knows. */
+export function showsAny(known: readonly KnownInbox[], listed: readonly ListedInbox[]): boolean {
+  return compare(known, listed).same > 0;
+}
+
 /** True for more than half of all, and for two or more that are exactly half. */
 export function isMost(part: number, all: number): boolean {
   return 2 * part > all || (2 * part === all && part >= 2);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
 import type { TestHouse } from '../support/daemon.ts';
 import { pagesHouse } from '../support/pages-house.ts';
-import { mostInADay } from '../support/rows.ts';
+import { firstInbox, mostInADay } from '../support/rows.ts';
 
 /** Three lists of 30, 20 and 8 pages, at a pace of 10 requests an hour. */
 const HOUSE = {
@@ -21,13 +21,18 @@ function voidHourly({ sandbox, clock }: TestHouse): void {
   });
 }
 
-/** The greatest age of a list of each kind, in hours, on the second day and later. */
+/**
+ * The greatest age of a list of each kind, in hours, on the second day and later. After two days the first
+ * list grows by a third.
+ */
 async function worstAges(house: TestHouse, days: number): Promise<Record<string, number>> {
-  const { clock } = house;
+  const { clock, sandbox } = house;
   const worst: Record<string, number> = {};
   await clock.sleep(1.5 * DAY);
   for (let hour = 36; hour < days * 24; hour += 1) {
     await clock.sleep(HOUR);
+    if (hour === 48)
+      for (let nth = 0; nth < 100; nth += 1) sandbox.world.addConversation(firstInbox(sandbox).id);
     for (const { list, completeAsOf } of (await house.status()).lists)
       worst[list] = Math.max(worst[list] ?? 0, (clock.now() - (completeAsOf?.getTime() ?? 0)) / HOUR);
   }
@@ -53,3 +58,18 @@ test.each([
     expect(arrivals.filter(({ status }) => status === 400).length).toBeLessThan(0.1 * arrivals.length);
   },
 );
+
+test('a walk that saves requests does not delay the end of an outage', async () => {
+  const house = await pagesHouse({ ...HOUSE, sandbox: { ...HOUSE.sandbox, tokenLifeMs: 20 * MINUTE } });
+  const { clock, sandbox } = house;
+  const begin = clock.now();
+  const isOutage = (at: number): boolean => at - begin > DAY && (at - begin) % (6 * HOUR) > 5 * HOUR;
+  sandbox.script(() => (isOutage(clock.now()) ? 'reset' : undefined));
+  await house.start();
+  await clock.sleep(3 * DAY);
+  const silences = Array.from({ length: 7 }, (_, nth) => {
+    const end = begin + DAY + (nth + 1) * 6 * HOUR;
+    return (sandbox.arrivals.find(({ at, status }) => at >= end && status === 200)!.at - end) / MINUTE;
+  });
+  expect(Math.max(...silences)).toBeLessThan(20);
+});

@@ -120,10 +120,11 @@ export class Pacer {
   /**
    * Waits until a walk may send so many requests in a row. It saves half of the tokens that accrue, and those
    * that the bucket cannot hold: the other requests go on, more slowly.
+   * @param requests how many; it may become fewer
    * @returns how many it may send; fewer if the budget was lowered meanwhile
    * @throws the signal's reason
    */
-  async save(requests: number, signal: AbortSignal): Promise<number> {
+  async save(requests: () => number, signal: AbortSignal): Promise<number> {
     const { budget, clock } = this.#deps;
     const saver = { saved: 0 };
     this.#savers.push(saver);
@@ -131,7 +132,7 @@ export class Pacer {
       for (;;) {
         signal.throwIfAborted();
         await this.#readLedger();
-        const wanted = Math.min(requests, turnOf(budget));
+        const wanted = Math.min(requests(), turnOf(budget));
         this.#accrue();
         const anHour = saver === this.#savers[0] ? SAVED * (this.#bucket?.anHour ?? 0) : 0;
         const waitMs = this.#waitUntil(wanted, saver.saved, anHour);

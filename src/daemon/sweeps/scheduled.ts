@@ -207,7 +207,8 @@ export class ScheduledSweeps {
     const { mirror, account, clock, goneAfterMs, onEvent } = this.#deps;
     const { key } = list;
     const { signal } = stop;
-    const turn = new Turn({ ...this.#deps, wornFillings: () => this.#wornFillings }, list, stop);
+    const facts = { wornFillings: () => this.#wornFillings, isTest: () => this.#mustTest() };
+    const turn = new Turn({ ...this.#deps, ...facts }, list, stop);
     const client = pacedClient(this.#deps.client, (options) => turn.take(options));
     const done = (report: ListReport): void => onEvent({ kind: 'list-done', report });
     try {

@@ -19,6 +19,8 @@ export interface TurnDeps {
   readonly log: Log;
   /** First fillings that have used up a turn share the requests that need not wait for the pace. */
   readonly wornFillings: () => number;
+  /** True if the sweep only tests whether the service answers again. */
+  readonly isTest: () => boolean;
 }
 
 /** The requests of one scheduled sweep: they wait for the pace, and end with the sweep's turn. */
@@ -29,6 +31,8 @@ export class Turn {
   #requests: number;
   /** Requests that have their tokens already. */
   #prepaid = 0;
+  /** Requests that need not wait when those are used up: the list may have grown. */
+  #more = 0;
 
   constructor(deps: TurnDeps, list: DueList, stop: AbortController) {
     this.#deps = deps;
@@ -43,20 +47,27 @@ export class Turn {
    * for the pace until it has cost a day's requests. A walk that must not pause saves the tokens of all its
    * pages first.
    */
-  async take({ reason, inARow = 1 }: CallOptions): Promise<void> {
+  async take({ reason, inARow }: CallOptions): Promise<void> {
     const { pacer, log, budget } = this.#deps;
     const { key, first, spent } = this.#list;
+    const { signal } = this.#stop;
     const aDay = scheduledCap(budget);
     if (this.#prepaid > 0) this.#prepaid -= 1;
-    else {
+    else if (inARow !== undefined && this.#more > 0) {
+      this.#more -= 1;
+      await pacer.take(true, signal);
+    } else {
       const aTurn = turnOf(budget);
       if (reason !== 'probe' && this.#requests > spent && this.#requests % aTurn === 0)
         this.#stop.abort(new MirrorError('STOPPED', TURN_OVER));
       const unpaced = first ? aDay / Math.max(1, this.#deps.wornFillings()) : 0;
       const isFree = this.#requests < unpaced;
-      const { signal } = this.#stop;
-      if (isFree || inARow === 1 || inARow > aTurn) await pacer.take(isFree, signal);
-      else this.#prepaid = (await pacer.save(inARow, signal)) - 1;
+      if (isFree || inARow === undefined || inARow > aTurn) await pacer.take(isFree, signal);
+      else {
+        const requests = (): number => (this.#deps.isTest() ? 1 : inARow);
+        this.#prepaid = (await pacer.save(requests, signal)) - 1;
+        this.#more = this.#prepaid;
+      }
     }
     this.#requests += 1;
     if (first && this.#requests % aDay === 0)

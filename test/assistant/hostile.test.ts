@@ -106,6 +106,8 @@ test.each([
   ['DELETE FROM conversations', 'A statement that begins with "DELETE"'],
   ['SELECT pg_sleep(1)', 'The name "pg_sleep"'],
   [`SELECT 'hr.salaries'::regclass`, 'The name "regclass"'],
+  [`SELECT '{hr}'::_regrole`, 'The name "_regrole"'],
+  [`SELECT 'hr=r/hr'::aclitem`, 'The name "aclitem"'],
   ['SELECT CAST(10 AS "regrole")', 'The name "\\"regrole\\""'],
   ['SELECT 1 FROM "pg_authid"', 'The name "\\"pg_authid\\""'],
   [`SELECT * FROM 'sqlite_master'`, `The name "'sqlite_master'"`],

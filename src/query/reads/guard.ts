@@ -40,9 +40,12 @@ export function isAllowed(name: string): boolean {
  */
 const CATALOGUE = /^(?:pg_|pragma_|sqlite_|information_schema$|dbstat$)/;
 
-/** A cast to one of these types of PostgreSQL reads a catalogue. */
-const CATALOGUE_TYPE =
-  /^reg(?:class|collation|config|dictionary|namespace|oper|operator|proc|procedure|role|type)$/;
+/** A cast to one of these types of PostgreSQL reads a catalogue; `_` before it makes an array. */
+const CATALOGUE_TYPES = `
+  aclitem regclass regcollation regconfig regdatabase regdictionary regnamespace regoper regoperator
+  regproc regprocedure regrole regtype`;
+
+const CATALOGUE_TYPE = new RegExp(`^_?(?:${CATALOGUE_TYPES.trim().split(/\s+/).join('|')})$`);
 
 /** SQLite reads a string in FROM as the name of a table. */
 const CATALOGUE_AS_STRING = /^'(?:pragma_|sqlite_|dbstat'$)/i;

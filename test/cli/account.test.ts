@@ -4,10 +4,10 @@ import { startDaemon } from '../support/daemon-process.ts';
 import { SECRET, testProgram, type TestProgram } from '../support/program.ts';
 
 /** A program whose mirror has one account while its address leads to another. */
-async function behindAnother(): Promise<TestProgram> {
+async function behindAnother(conversations: number[] = [4, 3, 2, 1]): Promise<TestProgram> {
   const program = await testProgram({ conversations: [4, 3, 2, 1] });
   expect((await program.run('sync')).exitCode).toBe(0);
-  const other = createSandbox({ rate: 0, perDay: 0, key: SECRET, seed: 7, conversations: [4, 3, 2, 1] });
+  const other = createSandbox({ rate: 0, perDay: 0, key: SECRET, seed: 7, conversations });
   const { url, close } = await other.listen();
   onTestFinished(() => close());
   program.env['INBOX_API_URL'] = url;
@@ -21,6 +21,12 @@ test('doctor notices another account behind the address, with its one request', 
   const { exitCode, stdout } = await program.run('doctor');
   expect(exitCode).toBe(2);
   expect(flat(stdout)).toMatch(/failed account The service shows another account than this mirror's/);
+});
+
+test('doctor does not call an account without inboxes the mirror’s', async () => {
+  const program = await behindAnother([]);
+  const { stdout } = await program.run('doctor');
+  expect(flat(stdout)).toContain('skipped account the service lists no inbox of the mirror: a sync decides');
 });
 
 test('doctor knows the mirror’s account, and leaves an empty mirror to its first sync', async () => {

@@ -461,6 +461,39 @@ describe('the same account', () => {
     expect(read.length, 'its conversations are read on').toBeGreaterThan(2);
   });
 
+  test('is accepted by a consent also while its list of inboxes is empty', async () => {
+    let isMoved = false;
+    const mirror = await synced({
+      address: () => `http://${isMoved ? 'moved' : 'first'}.example/v1`,
+      wrapHttp: tampered((page, path) => {
+        if (isMoved && path === '/inboxes') page.results = [];
+      }),
+    });
+    for (const inbox of mirror.sandbox.world.inboxes.values()) inbox.email = `new-${inbox.email}`;
+    isMoved = true;
+    expect((await mirror.sync()).stopped).toEqual(OTHER_ACCOUNT);
+    expect((await mirror.sync({ acceptAccount: true })).stopped).toBeNull();
+    mirror.clock.advance(HOUR);
+    const { stopped, lists } = await mirror.sync();
+    expect(stopped).toBeNull();
+    expect(
+      lists.filter(({ key, outcome }) => key.list === 'conversations' && outcome === 'complete'),
+    ).toHaveLength(4);
+  });
+
+  test('may change one address, while its list behind a new address is empty', async () => {
+    let isMoved = false;
+    const mirror = await synced({
+      address: () => `http://${isMoved ? 'moved' : 'first'}.example/v1`,
+      wrapHttp: tampered((page, path) => {
+        if (isMoved && path === '/inboxes') page.results = [];
+      }),
+    });
+    firstInbox(mirror.sandbox).email = 'new-address@example.com';
+    isMoved = true;
+    expect((await mirror.sync()).stopped).toBeNull();
+  });
+
   test('is known behind a new address whose list has half of its inboxes, while the others fail', async () => {
     let isMoved = false;
     const mirror = await synced({

@@ -187,8 +187,8 @@ export class AccountCheck {
   }
 
   /**
-   * An inbox of the mirror that is not listed, and that the service returns by its id with another address;
-   * or none.
+   * Inboxes of the mirror that are not listed, and that the service returns by their ids with other
+   * addresses, if these are most of up to three; or none.
    * @throws MirrorError if the service fails, and no inbox is listed or returned that the mirror knows
    */
   async #strangersById(
@@ -198,6 +198,7 @@ export class AccountCheck {
     listed: readonly ListedInbox[],
   ): Promise<ListedInbox[]> {
     const once = { ...options, tries: 1, isProbe: true };
+    const strangers: ListedInbox[] = [];
     let returned = 0;
     let fault: MirrorError | null = null;
     for (const { id, email } of lackingIn(known, listed).slice(0, MOST_ASKED)) {
@@ -208,12 +209,12 @@ export class AccountCheck {
       });
       if (found?.item.id !== id) continue;
       const shown = { id, email: found.item.columns['email'] as string | null };
-      if (!isSameAddress(email, shown.email)) return [shown];
+      if (!isSameAddress(email, shown.email)) strangers.push(shown);
       returned += 1;
-      if (returned === MOST_SHOWN) return [];
+      if (returned === MOST_SHOWN) break;
     }
     if (fault !== null && returned === 0 && !showsAny(known, listed)) throw fault;
-    return [];
+    return isMost(strangers.length, returned) ? strangers : [];
   }
 
   /**

@@ -122,6 +122,7 @@ class Hearing {
   readonly #questions: Questions;
   readonly #tally: Tally;
   readonly #askedBefore: boolean;
+  readonly #acceptAccount: boolean;
   readonly #call: CallOptions;
   /** The result of the last control question; null if a 404 needs a new one. */
   #heard: Control | 'unsteady' | null = null;
@@ -135,6 +136,7 @@ class Hearing {
     this.#questions = questions;
     this.#tally = tally;
     this.#askedBefore = settling.askedBefore;
+    this.#acceptAccount = settling.acceptAccount;
     this.#call = questionCall(deps, settling);
   }
 
@@ -212,7 +214,7 @@ class Hearing {
     const { account, client } = this.#deps;
     try {
       const answer = await this.#proven(() => askFor(client, this.#sweep, suspect, this.#call));
-      const isInbox = answer.kind === 'there' && this.#sweep.list === 'inboxes';
+      const isInbox = answer.kind === 'there' && this.#sweep.list === 'inboxes' && !this.#acceptAccount;
       return isInbox && (await account.isStranger(answer.item))
         ? { kind: 'open', refusal: STRANGER }
         : answer;

@@ -239,7 +239,7 @@ function checkClock({ clock, mirror }: Session, { serviceTime }: Ping, tookMs: n
 
 /** @throws MirrorError `OTHER_ACCOUNT` */
 async function checkAccount({ mirror, access }: Session, { rows, isWhole }: Ping): Promise<Check> {
-  const { hasAllIds, inboxesOf, isOther, isProvenBy, otherAccount } =
+  const { hasAllIds, inboxesOf, isOther, isProvenBy, otherAccount, showsAny } =
     await import('../../../sync/account/marks.ts');
   const name = 'account';
   const known = await mirror.account();
@@ -247,8 +247,11 @@ async function checkAccount({ mirror, access }: Session, { rows, isWhole }: Ping
     return { name, verdict: 'skipped', message: 'the mirror is empty: its first sync decides' };
   const listed = inboxesOf(rows);
   const isComplete = isWhole && hasAllIds(rows);
-  if (isOther(known.inboxes, listed, { isComplete, isProven: isProvenBy(known, access()) }))
+  const isProven = isProvenBy(known, access());
+  if (isOther(known.inboxes, listed, { isComplete, isProven }))
     throw otherAccount(known, { listed, address: access().address });
+  if (!isProven && !showsAny(known.inboxes, listed))
+    return { name, verdict: 'skipped', message: 'the service lists no inbox of the mirror: a sync decides' };
   return { name, verdict: 'ok', message: "is the mirror's" };
 }
 

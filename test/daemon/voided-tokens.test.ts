@@ -73,3 +73,15 @@ test('a walk that saves requests does not delay the end of an outage', async () 
   });
   expect(Math.max(...silences)).toBeLessThan(20);
 });
+
+test('a walk keeps the requests that it has saved when the daemon restarts', async () => {
+  const house = await pagesHouse({ ...HOUSE, sandbox: { ...HOUSE.sandbox, tokenLifeMs: 20 * MINUTE } });
+  for (let hour = 0; hour < 60; hour += 1) {
+    const daemon = await house.start();
+    await house.clock.sleep(HOUR);
+    await daemon.stop();
+  }
+  const { arrivals } = house.sandbox;
+  const lastDay = arrivals.filter(({ at }) => at > house.clock.now() - DAY);
+  expect(lastDay.length, 'the budget is spent').toBeGreaterThan(0.6 * 240);
+});

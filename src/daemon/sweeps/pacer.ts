@@ -129,6 +129,8 @@ export class Pacer {
     const saver = { saved: 0 };
     this.#savers.push(saver);
     try {
+      await this.#readLedger();
+      saver.saved = this.#takeSurplus();
       for (;;) {
         signal.throwIfAborted();
         await this.#readLedger();
@@ -137,6 +139,7 @@ export class Pacer {
         const anHour = saver === this.#savers[0] ? SAVED * (this.#bucket?.anHour ?? 0) : 0;
         const waitMs = this.#waitUntil(wanted, saver.saved, anHour);
         if (waitMs <= 0) {
+          saver.saved -= wanted;
           this.#left -= wanted;
           return wanted;
         }
@@ -144,6 +147,7 @@ export class Pacer {
       }
     } finally {
       this.#savers.splice(this.#savers.indexOf(saver), 1);
+      if (this.#bucket !== null) this.#bucket.tokens += saver.saved;
     }
   }
 
@@ -169,6 +173,14 @@ export class Pacer {
     if (this.#left < wanted) return untilRead;
     if (tokens >= wanted) return 0;
     return Math.min(untilRead, Math.ceil(((wanted - tokens) * HOUR) / anHour));
+  }
+
+  /** Takes what the bucket holds beyond an hour's worth: a walk has given it back, or saved it before. */
+  #takeSurplus(): number {
+    const bucket = this.#accrue();
+    const surplus = bucket === null ? 0 : Math.max(0, bucket.tokens - mostCredit(bucket.anHour));
+    if (bucket !== null) bucket.tokens -= surplus;
+    return surplus;
   }
 
   /** What a pace leaves for single requests. */
@@ -213,7 +225,8 @@ export class Pacer {
     const anHour = paceOf(supply, weightsAt(this.#profile, timezone, now));
     const at = clock.monotonic();
     const tokens = this.#accrue()?.tokens ?? (await this.#missed(anHour, now));
-    await mirror.saveCredit({ requests: tokens, at: now, anHour: this.#spendable(anHour) });
+    const saved = this.#savers.reduce((sum, saver) => sum + saver.saved, 0);
+    await mirror.saveCredit({ requests: tokens, at: now, anHour: this.#spendable(anHour), saved });
     this.#bucket = { tokens, at, anHour };
     this.#left = supply.left;
     this.#readAt = at;
@@ -223,7 +236,8 @@ export class Pacer {
   async #missed(anHour: number, now: number): Promise<number> {
     const { mirror } = this.#deps;
     const credit = await mirror.credit();
-    return credit === null ? 0 : await missedUntil(credit, mirror.budget, anHour, now);
+    if (credit === null) return 0;
+    return (credit.saved ?? 0) + (await missedUntil(credit, mirror.budget, anHour, now));
   }
 
   async #learn(): Promise<void> {

@@ -13,6 +13,9 @@ const NO_END =
 
 const TURN_OVER = 'its turn is over; other lists go first';
 
+/** A walk of more turns than this waits for the pace: it would keep the others from half of the day. */
+const MOST_IN_A_ROW = 1.25;
+
 export interface TurnDeps {
   readonly pacer: Pick<Pacer, 'take' | 'save' | 'giveBack'>;
   readonly budget: Budget;
@@ -62,7 +65,7 @@ export class Turn {
         this.#stop.abort(new MirrorError('STOPPED', TURN_OVER));
       const unpaced = first ? aDay / Math.max(1, this.#deps.wornFillings()) : 0;
       const isFree = this.#requests < unpaced;
-      if (isFree || inARow === undefined || inARow > aTurn) await pacer.take(isFree, signal);
+      if (isFree || inARow === undefined || inARow > MOST_IN_A_ROW * aTurn) await pacer.take(isFree, signal);
       else {
         const requests = (): number => (this.#deps.isTest() ? 1 : inARow);
         this.#prepaid = (await pacer.save(requests, signal)) - 1;

@@ -10,6 +10,8 @@ export interface Credit {
   readonly at: number;
   /** The daemon's pace at that instant, in requests an hour; missing in the record of an older program. */
   readonly anHour?: number;
+  /** Requests that a walk had saved, to read its pages without a pause. */
+  readonly saved?: number;
 }
 
 /**
@@ -23,10 +25,15 @@ export async function readCredit(sql: Pick<Sql, 'query'>): Promise<Credit | null
 
 function creditIn(text: string): Credit | null {
   try {
-    const { requests, at, anHour } = JSON.parse(text) as Credit;
+    const { requests, at, anHour, saved } = JSON.parse(text) as Credit;
     const isCredit = Number.isFinite(requests) && Number.isFinite(new Date(at).getTime());
     if (!isCredit || typeof at !== 'number') return null;
-    return typeof anHour === 'number' ? { requests, at, anHour } : { requests, at };
+    return {
+      requests,
+      at,
+      ...(typeof anHour === 'number' && { anHour }),
+      ...(typeof saved === 'number' && saved > 0 && { saved }),
+    };
   } catch {
     return null;
   }

@@ -82,9 +82,9 @@ export class Pacer {
   }
 
   /**
-   * Waits until a scheduled request may go to the gate. One of a list's first filling goes at once while more
-   * than an hour's share of the budget is left. It takes a token if there is one: while lists are filled
-   * faster than the pace, nothing is missed.
+   * Waits until a scheduled request may go to the gate. One that is `first` goes at once while more than an
+   * hour's share of the budget is left: of a list's first filling, or of one that has grown since its walk
+   * saved. It takes a token if there is one: while lists are filled faster than the pace, nothing is missed.
    * @throws the signal's reason
    */
   async take(first: boolean, signal: AbortSignal): Promise<void> {

@@ -2,6 +2,7 @@ import type { AppliedPage } from '../../mirror/bookmarks/apply.ts';
 import type { PageSuspect } from '../../mirror/bookmarks/range.ts';
 import type { SweepDeps, Tally } from '../deps.ts';
 import { hearSuspects, type Settling } from '../witnesses/hearing.ts';
+import { MOST_ASKED } from '../witnesses/judging.ts';
 import { MOST_ASKED_AFTER_SAMPLE, SAMPLE, spread } from '../witnesses/sample.ts';
 
 /** The service's answers for a sample of the rows that a page lacks. */
@@ -39,7 +40,9 @@ export async function askSample(
   if (asked.length === 0) return { areGone: false, slid: null };
   const lacking = suspects.map(({ id }) => id);
   const counts = (): boolean => mayBelieve;
-  const questions = { asked, lacking, isBatch: true, counts, mayCondemn: counts };
+  // More are a batch, which the page alone does not condemn (decision 0025).
+  const mayCondemn = (): boolean => mayBelieve && suspects.length <= MOST_ASKED;
+  const questions = { asked, lacking, isBatch: true, counts, mayCondemn };
   const { answers } = await hearSuspects(deps, round, questions, settling, tally);
   const isSlid = start !== undefined && answers.get(start.id) === 'there';
   return {

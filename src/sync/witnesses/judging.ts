@@ -8,7 +8,7 @@ import { decidesForOthers, MOST_ASKED_AFTER_SAMPLE, SAMPLE, sampleOf, spread } f
 import { takeTurns } from './waiting.ts';
 
 /** Up to 20 suspects of a sweep are each asked for. More are a batch, of which a sample is asked for. */
-const MOST_ASKED = 20;
+export const MOST_ASKED = 20;
 
 /** Up to three users or tags of a sweep are deleted although no search works. */
 const MOST_UNPROVEN = 3;

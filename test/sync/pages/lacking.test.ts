@@ -238,3 +238,16 @@ rule('a row that went before its page was joined to another is noticed when that
   await mirror.readAll();
   await expectEqualToService(mirror);
 });
+
+test('a page that lacks 35 rows for five minutes deletes none of them', async () => {
+  const mirror = await pageMirror({}, [400]);
+  const { sandbox, clock, database } = mirror;
+  const inbox = firstInbox(sandbox);
+  const away = firstIds(inbox.conversations, 35, 22);
+  clock.advance(MINUTE);
+  for (const id of away) sandbox.world.removeConversation(inbox.id, id);
+  expect((await mirror.readPage((await mirror.bookmarks())[2]!)).lost).toBeNull();
+  clock.advance(5 * MINUTE);
+  for (const id of away) sandbox.world.restoreConversation(inbox.id, id);
+  expect(await count(database, 'conversations WHERE deleted_at IS NOT NULL')).toBe(0);
+});

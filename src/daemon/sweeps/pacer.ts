@@ -52,6 +52,8 @@ export class Pacer {
   readonly #queue: symbol[] = [];
   /** The walks that save tokens, in order. Only the first one gets some. */
   readonly #savers: { saved: number }[] = [];
+  /** What a walk had saved when the last daemon ended. The next one that saves gets it. */
+  #savedBefore = 0;
   #profile: Profile = FLAT;
   #intensity: Profile = FLAT;
   #timeline: { readonly line: Timeline; readonly madeAt: number } | null = null;
@@ -130,7 +132,8 @@ export class Pacer {
     this.#savers.push(saver);
     try {
       await this.#readLedger();
-      saver.saved = this.#takeSurplus();
+      saver.saved = this.#savedBefore + this.#takeSurplus();
+      this.#savedBefore = 0;
       for (;;) {
         signal.throwIfAborted();
         await this.#readLedger();
@@ -175,7 +178,7 @@ export class Pacer {
     return Math.min(untilRead, Math.ceil(((wanted - tokens) * HOUR) / anHour));
   }
 
-  /** Takes what the bucket holds beyond an hour's worth: a walk has given it back, or saved it before. */
+  /** Takes what the bucket holds beyond an hour's worth: a walk has given it back. */
   #takeSurplus(): number {
     const bucket = this.#accrue();
     const surplus = bucket === null ? 0 : Math.max(0, bucket.tokens - mostCredit(bucket.anHour));
@@ -225,7 +228,7 @@ export class Pacer {
     const anHour = paceOf(supply, weightsAt(this.#profile, timezone, now));
     const at = clock.monotonic();
     const tokens = this.#accrue()?.tokens ?? (await this.#missed(anHour, now));
-    const saved = this.#savers.reduce((sum, saver) => sum + saver.saved, 0);
+    const saved = this.#savers.reduce((sum, saver) => sum + saver.saved, this.#savedBefore);
     await mirror.saveCredit({ requests: tokens, at: now, anHour: this.#spendable(anHour), saved });
     this.#bucket = { tokens, at, anHour };
     this.#left = supply.left;
@@ -237,7 +240,8 @@ export class Pacer {
     const { mirror } = this.#deps;
     const credit = await mirror.credit();
     if (credit === null) return 0;
-    return (credit.saved ?? 0) + (await missedUntil(credit, mirror.budget, anHour, now));
+    this.#savedBefore = credit.saved ?? 0;
+    return await missedUntil(credit, mirror.budget, anHour, now);
   }
 
   async #learn(): Promise<void> {

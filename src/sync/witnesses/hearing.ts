@@ -113,7 +113,9 @@ export function isResumedSearch({ list }: Sweep, { askedBefore }: Settling): boo
   return askedBefore && SEARCHED_BY[list] !== null;
 }
 
-const STRANGER = 'the inbox has another address there, and the list of inboxes lacks most others too';
+const STRANGER =
+  "the inbox has another address there, and the list of inboxes shows too few of the mirror's to tell " +
+  'whose it is; `sync --accept-account` accepts it';
 
 class Hearing {
   readonly answers = new Map<string, Heard>();

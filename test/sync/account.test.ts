@@ -39,6 +39,18 @@ async function behindAnother(
   return await mirrorOf({ path, clock, sandbox: { ...SMALL, seed: 7, ...sandbox } });
 }
 
+/** A mirror whose address moves later: then the list of inboxes lacks the first `hidden` ones. */
+async function movable(hidden: number): Promise<{ mirror: TestMirror; move: () => void }> {
+  let isMoved = false;
+  const mirror = await synced({
+    address: () => `http://${isMoved ? 'moved' : 'first'}.example/v1`,
+    wrapHttp: tampered((page, path) => {
+      if (isMoved && path === '/inboxes') page.results = page.results.slice(hidden);
+    }),
+  });
+  return { mirror, move: () => (isMoved = true) };
+}
+
 /** Every mirrored row and the number of changes. */
 async function contents({ database }: TestMirror): Promise<unknown> {
   const rows = await Promise.all(
@@ -462,15 +474,9 @@ describe('the same account', () => {
   });
 
   test('is accepted by a consent also while its list of inboxes is empty', async () => {
-    let isMoved = false;
-    const mirror = await synced({
-      address: () => `http://${isMoved ? 'moved' : 'first'}.example/v1`,
-      wrapHttp: tampered((page, path) => {
-        if (isMoved && path === '/inboxes') page.results = [];
-      }),
-    });
+    const { mirror, move } = await movable(Infinity);
     for (const inbox of mirror.sandbox.world.inboxes.values()) inbox.email = `new-${inbox.email}`;
-    isMoved = true;
+    move();
     expect((await mirror.sync()).stopped).toEqual(OTHER_ACCOUNT);
     expect((await mirror.sync({ acceptAccount: true })).stopped).toBeNull();
     mirror.clock.advance(HOUR);
@@ -482,32 +488,20 @@ describe('the same account', () => {
   });
 
   test('may change one address, while its list behind a new address is empty', async () => {
-    let isMoved = false;
-    const mirror = await synced({
-      address: () => `http://${isMoved ? 'moved' : 'first'}.example/v1`,
-      wrapHttp: tampered((page, path) => {
-        if (isMoved && path === '/inboxes') page.results = [];
-      }),
-    });
+    const { mirror, move } = await movable(Infinity);
     firstInbox(mirror.sandbox).email = 'new-address@example.com';
-    isMoved = true;
+    move();
     expect((await mirror.sync()).stopped).toBeNull();
   });
 
   test('is known behind a new address whose list has half of its inboxes, while the others fail', async () => {
-    let isMoved = false;
-    const mirror = await synced({
-      address: () => `http://${isMoved ? 'moved' : 'first'}.example/v1`,
-      wrapHttp: tampered((page, path) => {
-        if (isMoved && path === '/inboxes') page.results = page.results.slice(2);
-      }),
-    });
+    const { mirror, move } = await movable(2);
     const { sandbox } = mirror;
     const [one, two] = [...sandbox.world.inboxes.keys()];
     sandbox.script(({ path }) =>
       path.endsWith(`/${one}`) || path.endsWith(`/${two}`) ? { status: 400, body: '{}' } : undefined,
     );
-    isMoved = true;
+    move();
     const { stopped, lists } = await mirror.sync();
     expect(stopped).toBeNull();
     const read = lists.filter(({ key, outcome }) => key.list === 'conversations' && outcome === 'complete');

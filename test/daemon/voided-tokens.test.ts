@@ -85,3 +85,20 @@ test('a walk keeps the requests that it has saved when the daemon restarts', asy
   const lastDay = arrivals.filter(({ at }) => at > house.clock.now() - DAY);
   expect(lastDay.length, 'the budget is spent').toBeGreaterThan(0.6 * 240);
 });
+
+test('a budget that is lowered beneath what a walk saves does not keep its list from being asked for', async () => {
+  const house = await pagesHouse({
+    ...HOUSE,
+    sandbox: { ...HOUSE.sandbox, conversations: [500, 200, 80], tokenLifeMs: 20 * MINUTE },
+  });
+  const { clock, limits, sandbox } = house;
+  await house.start();
+  await clock.sleep(1.5 * DAY);
+  Object.assign(limits, { perDay: 60, reserved: 8 });
+  await clock.sleep(2 * DAY);
+  const pages = `/inboxes/${firstInbox(sandbox).id}/conversations?`;
+  const asked = sandbox.arrivals.filter(
+    ({ at, path }) => at > clock.now() - 1.5 * DAY && path.includes(pages),
+  );
+  expect(asked.length).toBeGreaterThan(0);
+});

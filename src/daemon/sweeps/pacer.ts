@@ -52,7 +52,7 @@ export class Pacer {
   readonly #queue: symbol[] = [];
   /** The walks that save tokens, in order. Only the first one gets some. */
   readonly #savers: { saved: number }[] = [];
-  /** What a walk had saved when the last daemon ended. The next one that saves gets it. */
+  /** Tokens that a walk had saved when the last daemon ended. The next walk that saves gets them. */
   #savedBefore = 0;
   #profile: Profile = FLAT;
   #intensity: Profile = FLAT;
@@ -186,7 +186,7 @@ export class Pacer {
     return surplus;
   }
 
-  /** What a pace leaves for single requests. */
+  /** The part of a pace that single requests get: half while a walk saves, else all. */
   #spendable(anHour: number): number {
     return this.#savers.length > 0 ? (1 - SAVED) * anHour : anHour;
   }

@@ -13,7 +13,7 @@ const NO_END =
 
 const TURN_OVER = 'its turn is over; other lists go first';
 
-/** A walk of more turns than this waits for the pace: it would keep the others from half of the day. */
+/** A walk of more turns than this waits for the pace: to save for one turn takes half a day. */
 const MOST_IN_A_ROW = 1.25;
 
 export interface TurnDeps {

@@ -24,7 +24,7 @@ interface ExpectedRow {
   readonly missingSince: Date | null;
 }
 
-/** What a page lacks. */
+/** The live rows that a page should hold and lacks. */
 export interface Lacking {
   readonly lacking: readonly ExpectedRow[];
   /** Those of them that the service has not returned all the same. */
@@ -32,7 +32,7 @@ export interface Lacking {
   readonly unlisted: readonly UnlistedRow[];
 }
 
-/** The live rows that a page should hold and lacks. */
+/** Finds the rows that a page lacks. */
 export async function findLacking(
   tx: Sql,
   dialect: Dialect,

@@ -8,7 +8,7 @@ const NAME = 'pace_credit';
 export interface Credit {
   readonly requests: number;
   readonly at: number;
-  /** The daemon's pace at that instant, in requests an hour; missing in the record of an older program. */
+  /** The pace of single requests at that instant, an hour; missing in the record of an older program. */
   readonly anHour?: number;
   /** Requests that a walk had saved, to read its pages without a pause. */
   readonly saved?: number;

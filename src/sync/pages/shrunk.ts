@@ -15,8 +15,8 @@ interface Sampled {
 
 /**
  * Asks the service for a sample of the rows that a page which has `shrunk` lacks: a wrong answer lacks rows
- * that the service still has. The first one that it has ends the questions. One that is gone is deleted, as
- * after any page that lacks it.
+ * that the service still has. The first one that it has ends the questions. Of up to 20 rows, one that is
+ * gone is deleted, as after any page that lacks it.
  *
  * If the page lacks more rows than are each asked for later, or if a person must decide on them, no sample
  * shows that it is right.

@@ -214,6 +214,7 @@ function listRecord(list: JudgedList, now: number): unknown {
             reason: sweep.reason,
             state: sweep.state,
             pages: sweep.pages,
+            restarts: sweep.restarts,
             items: sweep.items,
             started_at: instant(sweep.startedAt),
             error: sweep.error,

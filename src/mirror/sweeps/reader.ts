@@ -12,6 +12,8 @@ export interface LatestSweep extends ListKey {
   readonly reason: Reason;
   readonly state: SweepState;
   readonly pages: number;
+  /** How often a refused page token has made it begin again at its first page. */
+  readonly restarts: number;
   /** Requests that its pages have cost, those from before a restart included. */
   readonly requests: number;
   readonly items: number;
@@ -87,7 +89,7 @@ export class SweepReader {
       > &
         Columns
     >(
-      `SELECT list, inbox_id, reason, state, pages, requests, items, rejected, without_id, held,
+      `SELECT list, inbox_id, reason, state, pages, restarts, requests, items, rejected, without_id, held,
          started_at, heartbeat_at, finished_at, error, error_code, retry_at
        FROM sweeps WHERE id IN (SELECT max(id) FROM sweeps GROUP BY list, inbox_id, state) ORDER BY id DESC`,
     );

@@ -407,6 +407,29 @@ describe('status begins', () => {
     expect(stdout).not.toContain('\u001b');
   });
 
+  test('with how often a refused page token made a sweep begin again', async () => {
+    const program = await testProgram({ inboxes: 1, conversations: 250 });
+    await program.run('sync');
+    let refused = 0;
+    program.sandbox.script(({ path }) => {
+      if (!path.includes('next_page=')) return undefined;
+      refused += 1;
+      return refused <= 2
+        ? { status: 400, body: '{"errors":[{"message":"invalid next_page"}]}' }
+        : { status: 503, headers: { 'retry-after': '3600' }, body: '' };
+    });
+    await program.run('sync');
+    const { stdout } = await program.run('status');
+    expect(stdout).toMatch(
+      /sweep interrupted after 1 page, begun again 2 times after a refused page token, /,
+    );
+    const { lists } = JSON.parse((await program.run('status', '--json')).stdout) as {
+      lists: { list: string; sweep: unknown }[];
+    };
+    const conversations = lists.find(({ list }) => list === 'conversations');
+    expect(conversations!.sweep).toMatchObject({ pages: 1, restarts: 2 });
+  });
+
   test('with what is wrong besides the lists', async () => {
     const program = await testProgram({ inboxes: 1, conversations: 5 });
     await program.run('sync');

@@ -138,7 +138,7 @@ function stateOf(output: Output, list: JudgedList, { now, leaseHeld, outage }: J
   const sweepState = leaseHeld ? list.sweep?.state : 'interrupted';
   if (list.sweep !== null)
     parts.push(
-      `sweep ${sweepState} after ${plural(list.sweep.pages, 'page')}, ` +
+      `sweep ${sweepState} after ${plural(list.sweep.pages, 'page')}, ${restartsOf(list.sweep)}` +
         `started ${fromNow(list.sweep.startedAt, now)}${outage === null ? causeOf(list.sweep) : ''}`,
     );
   if (list.suspects > 0) parts.push(missedWords(list, now));
@@ -153,6 +153,10 @@ function stateOf(output: Output, list: JudgedList, { now, leaseHeld, outage }: J
   if (list.authorised === false)
     parts.push(paint(output, 'yellow', 'mailbox not authorised: nothing new arrives'));
   return parts.join(', ');
+}
+
+function restartsOf({ restarts }: LatestSweep): string {
+  return restarts === 0 ? '' : `begun again ${plural(restarts, 'time')} after a refused page token, `;
 }
 
 function missedWords(list: JudgedList, now: number): string {

@@ -25,6 +25,7 @@ export async function walk(
 ): Promise<Sweep> {
   const { client, mirror, account, clock, onEvent, signal } = deps;
   const { reason } = options;
+  const request = { reason, signal };
   let sweep = opened;
   // A resync reads a list to its end, whatever its length.
   const known = reason === 'resync' ? null : await mirror.sweeps.lastComplete(sweep);
@@ -35,9 +36,9 @@ export async function walk(
     let page: Page;
     try {
       const early = ahead.get(sweep.nextPage);
-      const call = { reason, signal, inARow: inARow(sweep, known?.pages) } as const;
+      const call = { ...request, inARow: inARow(sweep, known?.pages) };
       const send = (): Promise<Page> => client.listPage(sweep, sweep.nextPage, call);
-      page = early ?? (await account.proven(client, call, send));
+      page = early ?? (await account.proven(client, request, send));
     } catch (error) {
       if (!isMirrorError(error, 'TOKEN_REFUSED') || sweep.restarts >= MOST_RESTARTS) throw error;
       sweep = await mirror.sweeps.restart(sweep);

@@ -2,7 +2,7 @@ import type { AppliedPage } from '../../mirror/bookmarks/apply.ts';
 import type { PageSuspect } from '../../mirror/bookmarks/range.ts';
 import type { SweepDeps, Tally } from '../deps.ts';
 import { hearSuspects, type Settling } from '../witnesses/hearing.ts';
-import { MOST_ASKED } from '../witnesses/judging.ts';
+import { MOST_SINGLE } from '../witnesses/judging.ts';
 import { MOST_ASKED_AFTER_SAMPLE, SAMPLE, spread } from '../witnesses/sample.ts';
 
 /** The service's answers for a sample of the rows that a page lacks. */
@@ -41,8 +41,8 @@ export async function askSample(
   const lacking = suspects.map(({ id }) => id);
   const counts = (): boolean => mayBelieve;
   // More are a batch, which the page alone does not condemn (decision 0025).
-  const mayCondemn = (): boolean => mayBelieve && suspects.length <= MOST_ASKED;
-  const questions = { asked, lacking, isBatch: true, counts, mayCondemn };
+  const mayCondemn = (): boolean => mayBelieve && suspects.length <= MOST_SINGLE;
+  const questions = { asked, lacking, endsAtFirstFound: true, counts, mayCondemn };
   const { answers } = await hearSuspects(deps, round, questions, settling, tally);
   const isSlid = start !== undefined && answers.get(start.id) === 'there';
   return {

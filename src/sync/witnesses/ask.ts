@@ -1,5 +1,5 @@
 import { isMirrorError, type MirrorError } from '../../core/errors.ts';
-import type { Item, ListKey } from '../../core/lists.ts';
+import { type Item, type ListKey, SEARCHED_BY } from '../../core/lists.ts';
 import type { Suspect } from '../../mirror/items/suspects/suspects.ts';
 import type { CallOptions, Client, Found } from '../../service/client.ts';
 
@@ -19,6 +19,11 @@ export type Answer =
 const GONE: Answer = { kind: 'gone' };
 const OPEN: Answer = { kind: 'open' };
 const PARTIAL: Answer = { kind: 'open', isPartial: true };
+
+/** True if the service can be asked for the list's items by their ids. */
+export function byIdentity({ list }: ListKey): boolean {
+  return SEARCHED_BY[list] === null;
+}
 
 /**
  * Asks the service for one suspect: an inbox or a conversation by its id, a user by the e-mail address and a

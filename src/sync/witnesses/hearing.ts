@@ -1,8 +1,7 @@
 import { isMirrorError, type MirrorError } from '../../core/errors.ts';
-import { SEARCHED_BY } from '../../core/lists.ts';
 import type { Side, Suspect } from '../../mirror/items/suspects/suspects.ts';
 import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
-import { type Answer, askFor, isNoWitness, isRefusedQuestion } from './ask.ts';
+import { type Answer, askFor, byIdentity, isNoWitness, isRefusedQuestion } from './ask.ts';
 import { type Control, control, searchFinds } from './control.ts';
 import type { CallOptions } from '../../service/client.ts';
 import type { SweepDeps, SweepOptions, Tally } from '../deps.ts';
@@ -14,7 +13,7 @@ import type { SweepDeps, SweepOptions, Tally } from '../deps.ts';
  */
 const PART = 5;
 
-/** After so many pairs of answers in a row that cannot be used, no other suspect is asked for. */
+/** After 5 pairs of answers that cannot be used, no other suspect is asked for. */
 const MOST_FAULTY_PAIRS = 5;
 
 /** Why a 404 proves nothing. */
@@ -38,7 +37,7 @@ export interface Questions {
   /** Rows that the list lacks, and that are no suspects yet. */
   readonly lacking?: readonly string[];
   /** True if one suspect that is still there is enough. */
-  readonly isBatch: boolean;
+  readonly endsAtFirstFound: boolean;
   /** True if a 404 for the suspect decides something now. Otherwise it is not put to the proof. */
   readonly counts: (suspect: Suspect) => boolean;
   /** True if an answer that the service does not know the suspect is its second witness. */
@@ -66,7 +65,7 @@ const UNANSWERED = ['ANSWER_FAILED', 'SERVICE_DOWN'] as const;
 const REFUSED = 'such questions have drawn 429s and rest for some hours; nothing was asked';
 
 /**
- * Asks for each suspect of a sweep and writes the answers. Of a batch, one that is still there is enough.
+ * Asks for each suspect of a sweep and writes the answers.
  *
  * A 404 counts only between two proofs that the service returns rows by their id (docs/decisions/0025). An
  * outage that begins or ends outside of a part's questions therefore condemns no row.
@@ -109,8 +108,8 @@ export function questionCall({ signal }: SweepDeps, { reason, askedBefore }: Set
  * so that short runs would begin with the same ones each time. A few are sent, and the others wait for the
  * next sweep.
  */
-export function isResumedSearch({ list }: Sweep, { askedBefore }: Settling): boolean {
-  return askedBefore && SEARCHED_BY[list] !== null;
+export function isResumedSearch(sweep: Sweep, { askedBefore }: Settling): boolean {
+  return askedBefore && !byIdentity(sweep);
 }
 
 const STRANGER =
@@ -127,7 +126,7 @@ class Hearing {
   readonly #acceptAccount: boolean;
   readonly #call: CallOptions;
   /** The result of the last control question; null if a 404 needs a new one. */
-  #heard: Control | 'unsteady' | null = null;
+  #proof: Control | 'unsteady' | null = null;
   /** The last answer could not be used. */
   #isFaulty = false;
   #faultyPairs = 0;
@@ -144,7 +143,7 @@ class Hearing {
 
   /** True if a control question has failed. */
   get isWithheld(): boolean {
-    return this.#heard !== null && this.#heard !== 'returned';
+    return this.#proof !== null && this.#proof !== 'returned';
   }
 
   async hear(): Promise<void> {
@@ -158,49 +157,51 @@ class Hearing {
 
   /** @returns false if no further question is necessary */
   async #hearPart(part: readonly Suspect[]): Promise<boolean> {
-    const { isBatch, counts } = this.#questions;
+    const { endsAtFirstFound, counts } = this.#questions;
     const gone: Suspect[] = [];
     /** The suspect that was asked for before and after the first control question. */
     let askedTwice: Suspect | null = null;
-    let fault: MirrorError | undefined;
+    let end: MirrorError | undefined;
     for (const suspect of part) {
       let answer = await this.#ask(suspect);
-      fault = this.#isFaulty && answer.kind === 'open' ? answer.fault : undefined;
+      const fault = answer.kind === 'open' ? answer.fault : undefined;
       // Single rows may be unreadable. After two in a row perhaps all are, or the route does not work.
-      if (fault !== undefined) {
+      if (fault !== undefined && this.#isFaulty) {
         await this.#settle(suspect, answer);
-        if (!(await this.#mayGoOn(suspect))) break;
-        fault = undefined;
+        if (!(await this.#mayContinue(suspect))) {
+          end = fault;
+          break;
+        }
         this.#isFaulty = false;
         continue;
       }
-      this.#isFaulty = answer.kind === 'open' && answer.fault !== undefined;
-      if (answer.kind === 'gone' && counts(suspect) && this.#heard === null) {
+      this.#isFaulty = fault !== undefined;
+      if (answer.kind === 'gone' && counts(suspect) && this.#proof === null) {
         await this.#control(suspect, 'after');
         askedTwice = suspect;
-        if (this.#heard === 'returned') answer = await this.#askTwice(suspect);
+        if (this.#proof === 'returned') answer = await this.#askTwice(suspect);
       }
-      if (answer.kind === 'gone' && counts(suspect) && this.#heard === 'returned') gone.push(suspect);
+      if (answer.kind === 'gone' && counts(suspect) && this.#proof === 'returned') gone.push(suspect);
       else if (answer.kind === 'gone') await this.#settle(suspect, { kind: 'open' }, counts(suspect));
       else await this.#settle(suspect, answer);
-      if (isBatch && answer.kind === 'there') return false;
+      if (endsAtFirstFound && answer.kind === 'there') return false;
     }
     // The second 404 for the same suspect, after the control question, needs no further one.
     const isClosed = gone.some((suspect) => suspect !== askedTwice);
     if (isClosed) await this.#control(gone.at(-1)!, 'before');
     await this.#condemn(gone);
-    if (fault !== undefined) throw fault;
+    if (end !== undefined) throw end;
     // The last question of a part also opens the next one. An earlier one would be too old.
-    if (!isClosed && this.#heard === 'returned') this.#heard = null;
+    if (!isClosed && this.#proof === 'returned') this.#proof = null;
     return true;
   }
 
   /** Writes the 404s of a part, which count if all of its control questions were answered by the row. */
   async #condemn(gone: readonly Suspect[]): Promise<void> {
     if (gone.length === 0) return;
-    if (this.#heard === 'returned' && (await this.#isUnsteady())) this.#withhold('unsteady');
+    if (this.#proof === 'returned' && (await this.#isUnsteady())) this.#withhold('unsteady');
     for (const suspect of gone)
-      await this.#settle(suspect, { kind: this.#heard === 'returned' ? 'gone' : 'open' });
+      await this.#settle(suspect, { kind: this.#proof === 'returned' ? 'gone' : 'open' });
   }
 
   /**
@@ -238,13 +239,13 @@ class Hearing {
 
   async #control(suspect: Suspect, side: Side): Promise<void> {
     try {
-      this.#heard = (await this.#isUnsteady()) ? 'unsteady' : await this.#askControl(suspect.id, side);
+      this.#proof = (await this.#isUnsteady()) ? 'unsteady' : await this.#askControl(suspect.id, side);
     } catch (error) {
       // As in `#ask`: the next time, other suspects go first.
       if (isRefusedQuestion(error, this.#askedBefore)) await this.#settle(suspect, { kind: 'open' });
       throw error;
     }
-    if (this.#heard !== 'returned') this.#withhold(this.#heard);
+    if (this.#proof !== 'returned') this.#withhold(this.#proof);
   }
 
   async #isUnsteady(): Promise<boolean> {
@@ -253,10 +254,10 @@ class Hearing {
   }
 
   /** True if the service returns or finds a row that its list shows, after two answers of no use in a row. */
-  async #mayGoOn({ id: near }: Suspect): Promise<boolean> {
+  async #mayContinue({ id: near }: Suspect): Promise<boolean> {
     this.#faultyPairs += 1;
     if (this.#faultyPairs >= MOST_FAULTY_PAIRS) return false;
-    if (SEARCHED_BY[this.#sweep.list] === null) return (await this.#askControl(near, 'after')) === 'returned';
+    if (byIdentity(this.#sweep)) return (await this.#askControl(near, 'after')) === 'returned';
     return await this.#proven(() => searchFinds(this.#deps, this.#sweep, this.#askedBefore, this.#call));
   }
 
@@ -268,7 +269,7 @@ class Hearing {
 
   /** No 404 counts any more. */
   #withhold(why: keyof typeof NO_PROOF): void {
-    this.#heard = why;
+    this.#proof = why;
     this.#deps.onEvent({ kind: 'withheld', key: this.#sweep, cause: NO_PROOF[why] });
   }
 

@@ -1,14 +1,14 @@
-import { SEARCHED_BY } from '../../core/lists.ts';
 import type { Suspect } from '../../mirror/items/suspects/suspects.ts';
 import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
 import type { SweepDeps, Tally } from '../deps.ts';
+import { byIdentity } from './ask.ts';
 import { searchFinds } from './control.ts';
 import { hearSuspects, isResumedSearch, questionCall, type Settling, type Testimony } from './hearing.ts';
 import { decidesForOthers, MOST_ASKED_AFTER_SAMPLE, SAMPLE, sampleOf, spread } from './sample.ts';
-import { takeTurns } from './waiting.ts';
+import { chooseAskable } from './waiting.ts';
 
 /** Up to 20 suspects of a sweep are each asked for. More are a batch, of which a sample is asked for. */
-export const MOST_ASKED = 20;
+export const MOST_SINGLE = 20;
 
 /** Up to three users or tags of a sweep are deleted although no search works. */
 const MOST_UNPROVEN = 3;
@@ -38,7 +38,7 @@ interface Judged extends Verdict {
 
 interface Judging extends Settling {
   readonly onlyAcquits?: boolean;
-  readonly isLacking?: boolean;
+  readonly holdsNames?: boolean;
   readonly singly?: boolean;
 }
 
@@ -47,7 +47,7 @@ const NOTHING: Judged = { held: 0, refuted: [], isCut: false };
 /**
  * Decides on suspects as `settleSuspects` does. `sweep` may be a round (`AppliedPage.round`).
  * @param options `onlyAcquits`: no row is deleted, but those that the service still has are acquitted.
- *   `isLacking`: the list leaves out rows that the service has
+ *   `holdsNames`: users and tags wait for a person, because their list leaves out rows
  */
 export async function judgeSuspects(
   deps: SweepDeps,
@@ -56,12 +56,12 @@ export async function judgeSuspects(
   options: Omit<Judging, 'singly'>,
   tally: Tally,
 ): Promise<Verdict> {
-  const { fresh, again } = await takeTurns(deps, sweep, suspects, options);
+  const { fresh, again } = await chooseAskable(deps, sweep, suspects, options);
   let verdict = await judge(deps, sweep, fresh, options, tally);
   // As long as all of them are gone, as after an outage of the questions, more follow.
-  for (let from = 0; from < Math.min(again.length, MOST_ASKED_AFTER_SAMPLE); from += MOST_ASKED) {
+  for (let from = 0; from < Math.min(again.length, MOST_ASKED_AFTER_SAMPLE); from += MOST_SINGLE) {
     if (verdict.isCut) break;
-    const part = again.slice(from, from + MOST_ASKED);
+    const part = again.slice(from, from + MOST_SINGLE);
     const { deleted } = tally;
     verdict = both(verdict, await judge(deps, sweep, part, options, tally));
     if (tally.deleted - deleted < part.length && options.reason !== 'resync') break;
@@ -87,12 +87,12 @@ async function judge(
 ): Promise<Judged> {
   if (suspects.length === 0) return NOTHING;
   const { goneAfterMs } = deps;
-  const { onlyAcquits = false, isLacking = false, singly = false } = options;
-  const isBatch = !singly && suspects.length > MOST_ASKED;
+  const { onlyAcquits = false, holdsNames = false, singly = false } = options;
+  const isBatch = !singly && suspects.length > MOST_SINGLE;
   const isDue = (suspect: Suspect): boolean =>
     (sweep.list === 'conversations' && !isBatch) || isIndependent(suspect, sweep, goneAfterMs);
   const due = onlyAcquits ? [] : suspects.filter(isDue);
-  const isHeld = await needsPerson(deps, sweep, due, isLacking);
+  const isHeld = await needsPerson(deps, sweep, due, holdsNames);
   // A round carries on what an earlier sweep held.
   if (due.length > 0 && !isHeld) await deps.mirror.suspects.hold(sweep, 0);
   const testimony = await hear(deps, sweep, { suspects, due, isBatch, isHeld }, options, tally);
@@ -102,16 +102,16 @@ async function judge(
   if ((isBatch || !byIdentity(sweep)) && refuted.length > 0)
     return both(judged, await judgeRefuted(deps, sweep, { suspects, refuted }, options, tally));
   const left = due.filter(({ id }) => !['there', 'gone'].includes(answers.get(id) ?? ''));
-  if (isHeld) return { ...judged, held: await hold(deps, sweep, left, isLacking) };
+  if (isHeld) return { ...judged, held: await holdIfNeeded(deps, sweep, left, holdsNames) };
   if (provesAbsence(testimony, sweep, { isBatch, left })) {
     if (await isUnproven(deps, sweep, left, options))
-      return { ...judged, held: await hold(deps, sweep, left, true) };
+      return { ...judged, held: await hold(deps, sweep, left.length) };
     const unclear = byIdentity(sweep) ? [] : unclearIn(testimony, left, isBatch);
     // If the questions ended early, the others wait for the next sweep.
     const isJudged = ({ id }: Suspect): boolean => (isBatch && decidesForOthers(due)) || answers.has(id);
     const clear = left.filter((suspect) => isJudged(suspect) && !unclear.includes(suspect));
     await condemn(deps, sweep, { suspects: clear, accepted: false }, tally);
-    if (unclear.length > 0) return { ...judged, held: await hold(deps, sweep, unclear, true) };
+    if (unclear.length > 0) return { ...judged, held: await hold(deps, sweep, unclear.length) };
   } else if (isBatch && extent === 'whole') {
     const each = askedEach(testimony, sweep, left);
     return both(judged, await judge(deps, sweep, each, { ...options, singly: true }, tally));
@@ -148,12 +148,7 @@ async function missedAgain(
   if (sweep.list !== 'conversations') return [];
   const again = await mirror.suspects.lackedBefore(sweep, suspects);
   // An empty list leaves out every row, and its rows are not found one by one.
-  return spread(again, sweep.items === 0 ? SAMPLE : MOST_ASKED, sweep.id);
-}
-
-/** True if the service can be asked for the list's items by their ids. */
-export function byIdentity({ list }: Sweep): boolean {
-  return SEARCHED_BY[list] === null;
+  return spread(again, sweep.items === 0 ? SAMPLE : MOST_SINGLE, sweep.id);
 }
 
 /**
@@ -164,7 +159,7 @@ function askedEach({ answers }: Testimony, { list }: Sweep, left: readonly Suspe
   if (list !== 'conversations') return [];
   const others = left.filter(({ id }) => !answers.has(id));
   const isSomeGone = [...answers.values()].includes('gone');
-  return isSomeGone && others.length <= MOST_ASKED_AFTER_SAMPLE ? others : others.slice(0, MOST_ASKED);
+  return isSomeGone && others.length <= MOST_ASKED_AFTER_SAMPLE ? others : others.slice(0, MOST_SINGLE);
 }
 
 /**
@@ -173,13 +168,12 @@ function askedEach({ answers }: Testimony, { list }: Sweep, left: readonly Suspe
  */
 function provesAbsence(
   { answers, extent }: Testimony,
-  { list }: Sweep,
+  sweep: Sweep,
   { isBatch, left }: { isBatch: boolean; left: readonly Suspect[] },
 ): boolean {
   // A search that failed can still acquit its row. One that the service refuses (4xx) never will.
-  if (SEARCHED_BY[list] !== null)
-    return extent !== 'unanswered' && ![...answers.values()].includes('unanswered');
-  if (list !== 'conversations' || !isBatch || left.length <= MOST_ASKED_AFTER_SAMPLE) return false;
+  if (!byIdentity(sweep)) return extent !== 'unanswered' && ![...answers.values()].includes('unanswered');
+  if (sweep.list !== 'conversations' || !isBatch || left.length <= MOST_ASKED_AFTER_SAMPLE) return false;
   return extent === 'whole' && [...answers.values()].every((answer) => answer === 'gone');
 }
 
@@ -214,36 +208,35 @@ async function isUnproven(
 
 /**
  * True if a person must decide: the suspects are too many, or all users or tags of an inbox, or such a list
- * leaves out rows. An empty or cut answer often comes twice. A search may find nothing either, if a row was
- * renamed, and no question by id can refute the answer.
+ * leaves out rows (`holdsNames`). An empty or cut answer often comes twice. A search may find nothing either,
+ * if a row was renamed, and no question by id can refute the answer.
  */
 async function needsPerson(
   { mirror, clock }: Pick<SweepDeps, 'mirror' | 'clock'>,
   sweep: Sweep,
   due: readonly Suspect[],
-  isLacking: boolean,
+  holdsNames: boolean,
 ): Promise<boolean> {
   if (due.length === 0) return false;
-  if (!byIdentity(sweep) && (isLacking || sweep.items + sweep.rejected === 0)) return true;
+  if (!byIdentity(sweep) && (holdsNames || sweep.items + sweep.rejected === 0)) return true;
   return await mirror.suspects.exceedsBrake(sweep, due, clock.now());
 }
 
-/**
- * Holds the suspects that still need a person after the service's answers. A sweep reports it once, although
- * a round judges the suspects of each page.
- */
-export async function hold(
+/** Holds the suspects if they still need a person after the service's answers. */
+export async function holdIfNeeded(
   deps: SweepDeps,
   sweep: Sweep,
   due: readonly Suspect[],
-  isLacking: boolean,
+  holdsNames: boolean,
 ): Promise<number> {
-  const { mirror, onEvent } = deps;
-  const isHeld = await needsPerson(deps, sweep, due, isLacking);
-  const held = isHeld ? due.length : 0;
-  const heldBefore = await mirror.suspects.hold(sweep, held);
-  if (isHeld && heldBefore === 0) onEvent({ kind: 'held', key: sweep, rows: held });
-  return held;
+  return await hold(deps, sweep, (await needsPerson(deps, sweep, due, holdsNames)) ? due.length : 0);
+}
+
+/** Holds so many rows. A sweep reports it once, although a round judges the suspects of each page. */
+async function hold({ mirror, onEvent }: SweepDeps, sweep: Sweep, rows: number): Promise<number> {
+  const before = await mirror.suspects.hold(sweep, rows);
+  if (rows > 0 && before === 0) onEvent({ kind: 'held', key: sweep, rows });
+  return rows;
 }
 
 /** True if a sweep that ended at least `goneAfterMs` before this one began did not list the suspect. */
@@ -268,10 +261,10 @@ async function hear(
   const mayDecide = due.length > 0 && !isHeld;
   if (!mayDecide && (isBatch || isHeld) && !suspects.some(isNew))
     return { answers: new Map(), extent: 'none' };
-  const mayCondemn = (suspect: Suspect): boolean => byIdentity(sweep) && !isHeld && due.includes(suspect);
+  const mayCondemn = (suspect: Suspect): boolean => byIdentity(sweep) && mayDecide && due.includes(suspect);
   const counts = (suspect: Suspect): boolean => mayDecide && (isBatch || due.includes(suspect));
   const ask = async (asked: readonly Suspect[]): Promise<Testimony> =>
-    await hearSuspects(deps, sweep, { asked, isBatch, counts, mayCondemn }, options, tally);
+    await hearSuspects(deps, sweep, { asked, endsAtFirstFound: isBatch, counts, mayCondemn }, options, tally);
   // Conversations take turns. Of others, each is the first at some sweep: two that fail end the questions.
   const inTurn = sweep.list === 'conversations' ? suspects : spread(suspects, suspects.length, sweep.id);
   if (!isBatch) return await ask(isResumedSearch(sweep, options) ? inTurn.slice(0, SAMPLE) : inTurn);

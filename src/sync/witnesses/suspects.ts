@@ -1,8 +1,9 @@
 import type { Suspect } from '../../mirror/items/suspects/suspects.ts';
 import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
 import type { SweepDeps, Tally } from '../deps.ts';
+import { byIdentity } from './ask.ts';
 import { hearSuspects, type Settling } from './hearing.ts';
-import { byIdentity, condemn, hold, isIndependent, judgeSuspects } from './judging.ts';
+import { condemn, holdIfNeeded, isIndependent, judgeSuspects } from './judging.ts';
 import { spread } from './sample.ts';
 import { askUnlisted } from './unlisted.ts';
 
@@ -51,15 +52,16 @@ export async function settleSuspects(
   const ids = await acceptedIds(deps, sweep, options);
   const isAccepted = (suspect: Suspect): boolean => ids.has(suspect.id) && isIndependent(suspect, sweep, 0);
   const accepted = suspects.filter(isAccepted);
-  const seen = options.isResumed ? await askForAccepted(deps, sweep, accepted, options, tally) : 'none';
-  if (seen === 'none') await condemn(deps, sweep, { suspects: accepted, accepted: true }, tally);
-  const kept = seen === 'unknown' ? await hold(deps, sweep, accepted, isLacking) : 0;
-  const judgedApart = new Set(seen === 'none' || seen === 'unknown' ? accepted : [seen]);
+  const seen = options.isResumed ? await askForAccepted(deps, sweep, accepted, options, tally) : 'gone';
+  if (seen === 'gone') await condemn(deps, sweep, { suspects: accepted, accepted: true }, tally);
+  const kept = seen === 'unknown' ? await holdIfNeeded(deps, sweep, accepted, isLacking) : 0;
+  const isReturned = seen !== 'gone' && seen !== 'unknown';
+  const judgedApart = new Set(isReturned ? [seen] : accepted);
   const others = suspects.filter((suspect) => !judgedApart.has(suspect));
   if (others.length === 0) return kept;
   // The brake does not count the deletions of a sweep that a person has accepted: it deletes no other row.
   const onlyAcquits = options.acceptedBy !== null || hasAccepted;
-  const judging = { ...options, onlyAcquits, isLacking };
+  const judging = { ...options, onlyAcquits, holdsNames: isLacking };
   if (isLacking || byIdentity(sweep)) {
     const verdict = await judgeSuspects(deps, sweep, others, judging, tally);
     return kept + verdict.held;
@@ -68,14 +70,14 @@ export async function settleSuspects(
   const waiting = others.filter(({ id }) => returned.has(id));
   const clear = others.filter(({ id }) => !returned.has(id));
   const judged = await judgeSuspects(deps, sweep, clear, judging, tally);
-  const { held } = await judgeSuspects(deps, sweep, waiting, { ...judging, isLacking: true }, tally);
+  const { held } = await judgeSuspects(deps, sweep, waiting, { ...judging, holdsNames: true }, tally);
   if (judged.held > 0 && held > 0) await deps.mirror.suspects.hold(sweep, judged.held + held);
   return kept + judged.held + held;
 }
 
 /**
  * Asks for the accepted suspects; if they are many, for a part.
- * @returns the first one that the service returns; else `none` if it does not know one of them, or if there
+ * @returns the first one that the service returns; else `gone` if it does not know one of them, or if there
  *   is none; else `unknown`
  */
 async function askForAccepted(
@@ -84,15 +86,15 @@ async function askForAccepted(
   accepted: readonly Suspect[],
   options: Settling,
   tally: Tally,
-): Promise<Suspect | 'none' | 'unknown'> {
+): Promise<Suspect | 'gone' | 'unknown'> {
   const most = options.askedBefore ? MOST_ASKED_AGAIN : MOST_ASKED;
   const asked = spread(accepted, most, sweep.id).slice(0, most);
-  if (asked.length === 0) return 'none';
-  const questions = { asked, isBatch: true, counts: () => false, mayCondemn: () => false };
+  if (asked.length === 0) return 'gone';
+  const questions = { asked, endsAtFirstFound: true, counts: () => false, mayCondemn: () => false };
   const { answers } = await hearSuspects(deps, sweep, questions, options, tally);
   const returned = asked.find(({ id }) => answers.get(id) === 'there');
   if (returned !== undefined) return returned;
-  return [...answers.values()].includes('open') ? 'none' : 'unknown';
+  return [...answers.values()].includes('open') ? 'gone' : 'unknown';
 }
 
 async function acceptedIds(

@@ -18,7 +18,7 @@ const MOST_OFTEN_ASKED = 50;
 const MOST_ASKED = 5;
 
 /** Questions whose answers delete no row. */
-const ONLY_FINDS = { isBatch: false, counts: () => false, mayCondemn: () => false };
+const ONLY_FINDS = { endsAtFirstFound: false, counts: () => false, mayCondemn: () => false };
 
 /**
  * Asks for unlisted rows that were not asked for lately. One that the service no longer returns becomes a

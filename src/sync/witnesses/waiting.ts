@@ -14,7 +14,7 @@ const LAST_MS = 20 * HOUR;
 const MOST_OFTEN_ASKED = 100;
 
 /** The suspects of a sweep or page for which the service may be asked now. */
-export interface Turns {
+export interface Askable {
   /** Those that no question was asked for since they are missing, the newest suspicion first. */
   readonly fresh: readonly Suspect[];
   /** Those on which an answer has decided nothing, and whose turn it is, the longest unasked first. */
@@ -26,12 +26,12 @@ export interface Turns {
  * which no answer decides, and such rows would be in the way of others. Only conversations take turns. If the
  * brake holds them, all are `fresh`: they are counted, and not asked for.
  */
-export async function takeTurns(
+export async function chooseAskable(
   { mirror, clock }: Pick<SweepDeps, 'mirror' | 'clock'>,
   sweep: Sweep,
   suspects: readonly Suspect[],
   { reason }: Pick<SweepOptions, 'reason'>,
-): Promise<Turns> {
+): Promise<Askable> {
   const all = { fresh: suspects.toSorted(byNewest), again: [] };
   if (sweep.list !== 'conversations') return all;
   const askedAt = await mirror.suspects.askedAt(sweep, suspects);

@@ -105,6 +105,11 @@ export function statusName(status: Value | undefined): string {
 /** The one list that belongs to no inbox. */
 export const INBOXES: ListKey = { list: 'inboxes', inboxId: null };
 
+/** The conversations of an inbox. */
+export function conversationsOf(inboxId: string): ListKey & { readonly list: 'conversations' } {
+  return { list: 'conversations', inboxId };
+}
+
 /** The lists of the given kinds, kind by kind: `inboxes` first, then each kind for every inbox. */
 export function keysOf(lists: readonly ListName[], inboxes: readonly { readonly id: string }[]): ListKey[] {
   return LIST_NAMES.filter((list) => lists.includes(list)).flatMap((list) =>

@@ -33,6 +33,9 @@ export interface SweepOptions {
   readonly acceptAccount: boolean;
 }
 
+/** Scheduled work: nobody has accepted anything. */
+export const SCHEDULED: SweepOptions = { reason: 'schedule', acceptedBy: null, acceptAccount: false };
+
 /** Rows that a sweep has changed so far. */
 export interface Tally {
   inserted: number;

@@ -14,9 +14,9 @@ const page = (afterId: string, inboxId = '1'): Bookmark => ({
 
 test('the first page of a list that a process reads gets a single try, as the one that failed before it', () => {
   const rests = new PageRests();
-  expect(rests.isDoubtful('1')).toBe(true);
+  expect(rests.getsOneTry('1')).toBe(true);
   rests.end(page('a'));
-  expect([rests.isDoubtful('1'), rests.isDoubtful('2')]).toEqual([false, true]);
+  expect([rests.getsOneTry('1'), rests.getsOneTry('2')]).toEqual([false, true]);
 });
 
 test('a page that cannot be read rests alone, and the next try is a single one', () => {
@@ -24,7 +24,7 @@ test('a page that cannot be read rests alone, and the next try is a single one',
   rests.end(page('a'));
   expect(rests.begin(page('a'), 0, 0)).toBe(10 * MINUTE);
   expect([rests.until(page('a')), rests.until(page('b'))]).toEqual([10 * MINUTE, 0]);
-  expect(rests.isDoubtful('1')).toBe(true);
+  expect(rests.getsOneTry('1')).toBe(true);
 });
 
 test('after a second page in a row the list rests, and that page for an hour: the next try reads another', () => {
@@ -41,7 +41,7 @@ test('the rests of a list grow up to an hour, until one of its pages is read', (
   const lasts = ['a', 'b', 'c', 'd', 'e', 'f'].map((id) => rests.begin(page(id), 0, 0) / MINUTE);
   expect(lasts).toEqual([10, 10, 20, 40, 60, 60]);
   rests.end(page('g'));
-  expect([rests.until(page('h')), rests.isDoubtful('1')]).toEqual([0, false]);
+  expect([rests.until(page('h')), rests.getsOneTry('1')]).toEqual([0, false]);
   rests.begin(page('h'), 0, 0);
   expect(rests.begin(page('i'), 0, 0)).toBe(10 * MINUTE);
 });

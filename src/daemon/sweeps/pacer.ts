@@ -84,12 +84,12 @@ export class Pacer {
   }
 
   /**
-   * Waits until a scheduled request may go to the gate. One that is `first` goes at once while more than an
-   * hour's share of the budget is left: of a list's first filling, or of one that has grown since its walk
-   * saved. It takes a token if there is one: while lists are filled faster than the pace, nothing is missed.
+   * Waits until a scheduled request may go to the gate. An `isFree` one goes at once while more than an
+   * hour's share of the budget is left. It takes a token if there is one: while lists are filled faster than
+   * the pace, nothing is missed.
    * @throws the signal's reason
    */
-  async take(first: boolean, signal: AbortSignal): Promise<void> {
+  async take(isFree: boolean, signal: AbortSignal): Promise<void> {
     const { budget, clock } = this.#deps;
     const ticket = Symbol('request');
     this.#queue.push(ticket);
@@ -97,7 +97,7 @@ export class Pacer {
       for (;;) {
         signal.throwIfAborted();
         await this.#readLedger();
-        if (first && this.#left > hourlyShare(budget)) break;
+        if (isFree && this.#left > hourlyShare(budget)) break;
         const waitMs = this.#waitFor(this.#queue.indexOf(ticket) + 1);
         if (waitMs <= 0) break;
         await clock.sleep(waitMs, signal);
@@ -120,10 +120,10 @@ export class Pacer {
   }
 
   /**
-   * Waits until a walk may send so many requests in a row. It saves half of the tokens that accrue, and those
-   * that the bucket cannot hold: the other requests go on, more slowly.
+   * Waits until a walk may send this many requests in a row, a turn at most. It saves half of the tokens that
+   * accrue, and those that the bucket cannot hold: the other requests go on, more slowly.
    * @param requests how many; it may become fewer
-   * @returns how many it may send; fewer if the budget was lowered meanwhile
+   * @returns how many it may send
    * @throws the signal's reason
    */
   async save(requests: () => number, signal: AbortSignal): Promise<number> {
@@ -138,8 +138,8 @@ export class Pacer {
         signal.throwIfAborted();
         await this.#readLedger();
         const wanted = Math.min(requests(), turnOf(budget));
-        this.#accrue();
-        const anHour = saver === this.#savers[0] ? SAVED * (this.#bucket?.anHour ?? 0) : 0;
+        const bucket = this.#accrue();
+        const anHour = saver === this.#savers[0] ? SAVED * (bucket?.anHour ?? 0) : 0;
         const waitMs = this.#waitUntil(wanted, saver.saved, anHour);
         if (waitMs <= 0) {
           saver.saved -= wanted;
@@ -170,7 +170,7 @@ export class Pacer {
     return this.#waitUntil(tokens, bucket?.tokens ?? 0, this.#spendable(bucket?.anHour ?? 0));
   }
 
-  /** Milliseconds until `wanted` tokens are there, which accrue so fast, or the ledger is read again. */
+  /** Milliseconds until `wanted` tokens are there at this pace, or the ledger is read again. */
   #waitUntil(wanted: number, tokens: number, anHour: number): number {
     const untilRead = Math.max(1, this.#readAt + this.#readEveryMs() - this.#deps.clock.monotonic());
     if (this.#left < wanted) return untilRead;

@@ -2,7 +2,7 @@ import type { Budget } from '../../core/budget.ts';
 import { type Clock, MINUTE, SECOND } from '../../core/clock.ts';
 import { isMirrorError, messageOf } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
-import { listId, type ListKey } from '../../core/lists.ts';
+import { conversationsOf, listId, type ListKey } from '../../core/lists.ts';
 import type { Writer } from '../../mirror/mirror.ts';
 import type { Log } from '../../session/log.ts';
 import type { AccountCheck } from '../../sync/account/account.ts';
@@ -35,8 +35,8 @@ export interface PageReadsDeps extends ReadPages {
   readonly budget: Budget;
   readonly pacer: Pick<Pacer, 'take' | 'giveBack' | 'timeline' | 'requestsUntil'>;
   readonly onEvent: (event: PassEvent) => void;
-  /** The list is being swept, or rests. */
-  readonly isBusy: (key: ListKey) => boolean;
+  /** The list is swept or ordered, or rests. */
+  readonly mayNotRead: (key: ListKey) => boolean;
   /** A page drew a 429: its list gives way to others. */
   readonly onRefused: (key: ListKey, error: unknown) => void;
   /** A page could not be read for a reason that concerns more than this page. */
@@ -44,7 +44,7 @@ export interface PageReadsDeps extends ReadPages {
   /** A list has lost its bookmarks. */
   readonly onLost: () => void;
   /** A page of this inbox was read, so the next one may wait for its token. */
-  readonly onRead: (inboxId: string | null) => void;
+  readonly onRead: (inboxId: string) => void;
 }
 
 /** Pages that wait for their token, or are being read, at a time. */
@@ -78,8 +78,8 @@ export class PageReads {
   /** The slot for which the list's round is complete, by inbox. */
   readonly #rounds = new Map<string, number>();
   readonly #rests = new PageRests();
-  /** Lists whose last page was refused or wrong. If the next one is as well, the list is read whole. */
-  readonly #doubted = new Backoff({ firstMs: LIST_REST_MS, longestMs: LIST_REST_MS });
+  /** Lists whose last page was refused, wrong or cut. If the next one is as well, the list is read whole. */
+  readonly #faulty = new Backoff({ firstMs: LIST_REST_MS, longestMs: LIST_REST_MS });
   #notBefore = 0;
   #loadAt = 0;
   /** When the rates were last written, monotonic ms. */
@@ -108,8 +108,7 @@ export class PageReads {
 
   /** Ends the reads that `which` selects, and waits until each has applied its page. */
   async stop(which: (key: ListKey) => boolean, why: Error): Promise<void> {
-    const isWanted = ({ inboxId }: PageRead): boolean =>
-      inboxId === null || which({ list: 'conversations', inboxId });
+    const isWanted = ({ inboxId }: PageRead): boolean => inboxId === null || which(conversationsOf(inboxId));
     const stopped = [...this.#reads].filter(isWanted);
     for (const { stop } of stopped) stop.abort(why);
     await Promise.all(stopped.map(({ ended }) => ended));
@@ -125,33 +124,34 @@ export class PageReads {
   }
 
   async #finish(read: PageRead): Promise<void> {
-    const isRead = await this.#read(read, read.stop.signal);
+    const inboxId = await this.#read(read);
     this.#reads.delete(read);
-    if (isRead) this.#deps.onRead(read.inboxId);
+    if (inboxId !== null) this.#deps.onRead(inboxId);
   }
 
-  /** @returns true if a page was read. Never rejects */
-  async #read(read: PageRead, signal: AbortSignal): Promise<boolean> {
+  /** @returns the inbox of which a page was read; null if none was. Never rejects */
+  async #read(read: PageRead): Promise<string | null> {
+    const { signal } = read.stop;
     try {
       await this.#deps.pacer.take(false, signal);
       await this.#load();
     } catch (error) {
       if (!signal.aborted) this.#deps.onError(error);
-      return false;
+      return null;
     }
     const page = this.#next();
     if (page === null) {
       // With one list, the other read has it.
       this.#deps.pacer.giveBack(1);
-      return false;
+      return null;
     }
     read.inboxId = page.inboxId;
     try {
       await this.#readPage(page, signal);
-      return true;
+      return page.inboxId;
     } catch (error) {
       await this.#afterError(page, error, signal);
-      return false;
+      return null;
     }
   }
 
@@ -164,11 +164,11 @@ export class PageReads {
       paid = false;
     });
     const deps = { client, mirror, account, clock, goneAfterMs, onEvent, signal };
-    const tries = this.#rests.isDoubtful(page.inboxId) ? 1 : undefined;
-    const wasCut = this.#doubted.until(page.inboxId) > 0;
-    const reading = await readBookmark(deps, page.bookmark, { tries, wasCut });
+    const tries = this.#rests.getsOneTry(page.inboxId) ? 1 : undefined;
+    const isSecondFault = this.#faulty.has(page.inboxId);
+    const reading = await readBookmark(deps, page.bookmark, { tries, isSecondFault });
     this.#rests.end(page.bookmark);
-    if (reading.cut === null) this.#doubted.end(page.inboxId);
+    if (reading.cut === null) this.#faulty.end(page.inboxId);
     await this.#note(page, reading);
     if (reading.cut !== null) await this.#doubt(page, reading.cut);
   }
@@ -179,7 +179,7 @@ export class PageReads {
     this.#learn(page, reading);
     this.#plan.replace(inboxId, (await mirror.bookmarks.all(inboxId)).get(inboxId) ?? []);
     if (reading.lost !== null) {
-      log.warn({ list: `conversations/${inboxId}`, cause: reading.lost }, LOST[reading.lost]);
+      log.warn({ list: listId(conversationsOf(inboxId)), cause: reading.lost }, LOST[reading.lost]);
       onLost();
     }
     await this.#endRound(inboxId);
@@ -196,8 +196,8 @@ export class PageReads {
   }
 
   async #afterError(page: PlannedPage, error: unknown, signal: AbortSignal): Promise<void> {
-    const { clock, log, onEvent, onError } = this.#deps;
-    const key = { list: 'conversations', inboxId: page.inboxId } as const;
+    const { clock, onEvent, onError } = this.#deps;
+    const key = conversationsOf(page.inboxId);
     if (refusedUntil(error, clock) !== null) return this.#deps.onRefused(key, error);
     const isFinal = reachIn(error, signal) === 'list';
     // The bookmarks of a gone inbox are not read any more.
@@ -209,10 +209,7 @@ export class PageReads {
       const resumeAt = isMirrorError(error, 'ANSWER_FAILED') ? error.resumeAt : undefined;
       const leastMs = resumeAt === undefined ? 0 : Math.max(1, resumeAt.getTime() - clock.now());
       const lasts = this.#rests.begin(page.bookmark, clock.monotonic(), leastMs);
-      log.warn(
-        { list: listId(key), cause: messageOf(error) },
-        `a page of a list cannot be read; retrying in ${duration(lasts)}`,
-      );
+      this.#warnOfRest(key, messageOf(error), lasts);
     }
     if (!isFinal && !isMirrorError(error, 'ANSWER_FAILED')) onError(error);
   }
@@ -220,14 +217,13 @@ export class PageReads {
   /** Lets a list rest. The second time it is left to a sweep, which finds and says what is wrong with it. */
   async #doubt({ inboxId, bookmark }: PlannedPage, cause: string): Promise<void> {
     const { mirror, clock, log, onLost, onError } = this.#deps;
-    const list = listId({ list: 'conversations', inboxId });
-    if (this.#doubted.until(inboxId) === 0) {
-      const lasts = this.#doubted.begin(inboxId, clock.monotonic());
-      log.warn({ list, cause }, `a page of a list cannot be read; retrying in ${duration(lasts)}`);
+    const key = conversationsOf(inboxId);
+    if (!this.#faulty.has(inboxId)) {
+      this.#warnOfRest(key, cause, this.#faulty.begin(inboxId, clock.monotonic()));
       return;
     }
-    log.warn({ list, cause }, 'pages of a list still cannot be read; it is read whole');
-    this.#doubted.end(inboxId);
+    log.warn({ list: listId(key), cause }, 'pages of a list still cannot be read; it is read whole');
+    this.#faulty.end(inboxId);
     try {
       await mirror.bookmarks.lose(bookmark, 'doubt', clock.now());
       this.#plan.replace(inboxId, []);
@@ -237,19 +233,24 @@ export class PageReads {
     }
   }
 
+  #warnOfRest(key: ListKey, cause: string, lasts: number): void {
+    const retry = `a page of a list cannot be read; retrying in ${duration(lasts)}`;
+    this.#deps.log.warn({ list: listId(key), cause }, retry);
+  }
+
   #next(): PlannedPage | null {
-    const { clock, pacer, isBusy } = this.#deps;
+    const { clock, pacer, mayNotRead } = this.#deps;
     if (this.#rates === null) return null;
     const moment = { rates: this.#rates, timeline: pacer.timeline(), now: clock.now() };
-    const isTaken = ({ inboxId, bookmark }: PlannedPage): boolean => {
-      const key = { list: 'conversations', inboxId } as const;
+    const isExcluded = ({ inboxId, bookmark }: PlannedPage): boolean => {
+      const key = conversationsOf(inboxId);
       return (
-        Math.max(this.#rests.until(bookmark), this.#doubted.until(inboxId)) > clock.monotonic() ||
+        Math.max(this.#rests.until(bookmark), this.#faulty.until(inboxId)) > clock.monotonic() ||
         this.isReading(key) ||
-        isBusy(key)
+        mayNotRead(key)
       );
     };
-    return this.#plan.next(moment, this.#cover, (at) => pacer.requestsUntil(at), isTaken)?.page ?? null;
+    return this.#plan.next(moment, this.#cover, (at) => pacer.requestsUntil(at), isExcluded)?.page ?? null;
   }
 
   async #load(): Promise<void> {

@@ -2,11 +2,11 @@ import type { Budget } from '../../core/budget.ts';
 import { type Clock, MINUTE, SECOND } from '../../core/clock.ts';
 import { isMirrorError, messageOf, MirrorError } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
-import { listId, type ListKey } from '../../core/lists.ts';
+import { conversationsOf, listId, type ListKey } from '../../core/lists.ts';
 import type { Writer } from '../../mirror/mirror.ts';
 import type { Log } from '../../session/log.ts';
 import type { AccountCheck } from '../../sync/account/account.ts';
-import type { Client } from '../../sync/deps.ts';
+import { type Client, SCHEDULED } from '../../sync/deps.ts';
 import { type ListReport, NO_FIGURES, type PassEvent } from '../../sync/events.ts';
 import { type DueList, readAgenda } from '../../sync/planning/agenda.ts';
 import { mayBegin, type PlaceClaim, PLACES } from '../../sync/planning/planner.ts';
@@ -47,7 +47,7 @@ export interface ScheduledSweepsDeps {
 /** While lists are due, the agenda is read again after this many ms. */
 const REPLAN_MS = 30 * SECOND;
 
-/** The same while no list is due: a list whose walk failed becomes due without a slot. */
+/** While no list is due, after this many ms: a list whose walk failed becomes due without a slot. */
 const IDLE_REPLAN_MS = 5 * MINUTE;
 
 /** The scheduled sweeps: the next ones, those under way, and the lists that cannot be read now. */
@@ -74,11 +74,11 @@ export class ScheduledSweeps {
         : new PageReads({
             ...deps,
             ...deps.readPages,
-            isBusy: (key) => this.#isBusy(key) || this.#cooldowns.has(key, deps.clock.monotonic()),
+            mayNotRead: (key) => this.#isBusy(key) || this.#cooldowns.has(key, deps.clock.monotonic()),
             onLost: () => this.replan(),
             onRefused: (key, error) => this.#afterFailure(key, error, false),
             onRead: (inboxId) => {
-              this.#cooldowns.end({ list: 'conversations', inboxId });
+              this.#cooldowns.end(conversationsOf(inboxId));
               deps.onRead();
             },
           });
@@ -87,8 +87,9 @@ export class ScheduledSweeps {
   /** Begins sweeps of lists that are due, as many as have a place. */
   async beginDue(): Promise<void> {
     const { clock } = this.#deps;
-    const places = this.#mustTest() ? 1 : PLACES;
-    if (!this.#mustTest()) await this.#pages?.begin();
+    const mustTest = this.#mustTest();
+    const places = mustTest ? 1 : PLACES;
+    if (!mustTest) await this.#pages?.begin();
     const hasPlace = (list: PlaceClaim): boolean => mayBegin(list, this.#running.lists(), places);
     if (!hasPlace({ small: true }) && !hasPlace({ small: false, worn: true })) return;
     if (clock.monotonic() >= Math.max(this.#planAt, this.#planNotBefore)) await this.#plan();
@@ -164,7 +165,7 @@ export class ScheduledSweeps {
       now: clock.now(),
     });
     const now = clock.monotonic();
-    this.#queue = this.#cooldowns.mayBegin(due, this.#running.lists(), now);
+    this.#queue = this.#cooldowns.withoutResting(due, this.#running.lists(), now);
     const wornFilling = ({ first, worn }: DueList): boolean => first && worn;
     this.#wornFillings = [...this.#queue, ...this.#running.lists()].filter(wornFilling).length;
     if (mustTest) {
@@ -173,10 +174,9 @@ export class ScheduledSweeps {
     }
     // While nothing is due, a slot, trouble, or the end of a sweep or order changes that; each replans.
     // A list that waits because the service asked to is due all the same.
-    const isIdle = due.length === 0 && !mustTest;
-    // A list without bookmarks becomes due by its age.
-    const isQuiet = isIdle && this.#pages === null;
-    this.#planAt = clock.monotonic() + (isQuiet ? IDLE_REPLAN_MS : REPLAN_MS);
+    // While pages are read, a list without bookmarks becomes due by its age.
+    const isIdle = due.length === 0 && !mustTest && this.#pages === null;
+    this.#planAt = clock.monotonic() + (isIdle ? IDLE_REPLAN_MS : REPLAN_MS);
   }
 
   /**
@@ -213,8 +213,7 @@ export class ScheduledSweeps {
     const done = (report: ListReport): void => onEvent({ kind: 'list-done', report });
     try {
       const deps = { client, mirror, account, clock, goneAfterMs, signal, onEvent };
-      const consent = { acceptedBy: null, acceptAccount: false };
-      done(await sweepList(deps, key, { reason: 'schedule', ...consent }));
+      done(await sweepList(deps, key, SCHEDULED));
       this.#cooldowns.end(key);
     } catch (error) {
       const isFinal = reachIn(error, signal) === 'list';
@@ -230,7 +229,7 @@ export class ScheduledSweeps {
     const { clock, log, onError } = this.#deps;
     const isListFault = this.#isListFault(key, error);
     const pauseEnds = refusedUntil(error, clock);
-    this.giveWay(key, error);
+    if (pauseEnds !== null) this.#cooldowns.giveWay(key, pauseEnds);
     if (isListFault || isMirrorError(error, 'SERVICE_DOWN')) {
       const askedMs = (error.resumeAt?.getTime() ?? 0) - clock.now();
       const now = pauseEnds ?? clock.monotonic();
@@ -264,7 +263,7 @@ export class ScheduledSweeps {
   /** True if the list is at fault, not the service: others are answered, or only this list failed before. */
   #isListFault(key: ListKey, error: unknown): error is MirrorError {
     if (isMirrorError(error, 'ANSWER_FAILED')) return true;
-    const failedBefore = this.#cooldowns.until(key) > 0;
+    const failedBefore = this.#cooldowns.hasFailed(key);
     return isMirrorError(error, 'SERVICE_DOWN') && !this.#deps.isOutage() && failedBefore;
   }
 

@@ -13,7 +13,7 @@ const NO_END =
 
 const TURN_OVER = 'its turn is over; other lists go first';
 
-/** A walk of more turns than this waits for the pace: to save for one turn takes half a day. */
+/** A walk of more than 1.25 turns is sent at the pace: to save for one turn takes half a day. */
 const MOST_IN_A_ROW = 1.25;
 
 export interface TurnDeps {
@@ -34,7 +34,7 @@ export class Turn {
   #requests: number;
   /** Requests that have their tokens already. */
   #prepaid = 0;
-  /** Requests that need not wait when those are used up: the list may have grown. */
+  /** Requests that need not wait after the prepaid ones: the walk may be longer than a turn, or has grown. */
   #more = 0;
 
   constructor(deps: TurnDeps, list: DueList, stop: AbortController) {
@@ -47,8 +47,8 @@ export class Turn {
   /**
    * Waits until a request may go to the gate. Stops the sweep at the end of its turn, before a page:
    * questions about rows come to an end by themselves, and would begin again. A first filling need not wait
-   * for the pace until it has cost a day's requests. A walk that must not pause saves the tokens of all its
-   * pages first.
+   * for the pace until it has cost a day's requests. A walk that must not pause saves the tokens of its pages
+   * first, a turn at most.
    */
   async take({ reason, inARow }: CallOptions): Promise<void> {
     const { pacer, log, budget } = this.#deps;

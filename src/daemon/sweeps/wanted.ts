@@ -5,7 +5,7 @@ import { listId, type ListKey } from '../../core/lists.ts';
 const AGAIN_MS = HOUR;
 
 /** At most 10,000 ids are remembered. Then all are forgotten, and each may want its list once more. */
-const MOST_ASKED = 10_000;
+const MOST_IDS = 10_000;
 
 /** When a list was wanted last, and when it will be again (null: by no id so far); monotonic ms. */
 interface Wanted {
@@ -20,15 +20,15 @@ interface Wanted {
  */
 export class WantedLists {
   readonly #wanted = new Map<string, Wanted>();
-  readonly #asked = new Set<string>();
+  readonly #known = new Set<string>();
 
   /** @returns true if the list is wanted from now on */
   add(key: ListKey, ids: readonly string[], now: number): boolean {
     const list = listId(key);
     const names = ids.map((id) => `${list} ${id}`);
-    if (names.every((name) => this.#asked.has(name))) return false;
-    if (this.#asked.size + names.length > MOST_ASKED) this.#asked.clear();
-    for (const name of names) this.#asked.add(name);
+    if (names.every((name) => this.#known.has(name))) return false;
+    if (this.#known.size + names.length > MOST_IDS) this.#known.clear();
+    for (const name of names) this.#known.add(name);
     const since = this.since(key, now) ?? Number.NEGATIVE_INFINITY;
     const isEarly = now < since + AGAIN_MS;
     this.#wanted.set(list, isEarly ? { since, again: since + AGAIN_MS } : { since: now, again: null });

@@ -8,7 +8,7 @@ import type { FencedDatabase, FencedSql } from '../lease.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
 import type { Bookmark } from './bookmark.ts';
 import type { SeenRow } from './kinds.ts';
-import { tileBefore } from './move.ts';
+import { type PlacedPage, tileBefore } from './move.ts';
 import { compareIds, type Direction } from './order.ts';
 import { findLacking, type PageSuspect, settleRange } from './range.ts';
 import { openRound } from './rounds.ts';
@@ -19,7 +19,10 @@ export interface AppliedPage {
   /** The round, with the time of this reading as its start: witnesses are compared with the page. */
   readonly round: Sweep;
   readonly applied: AppliedItems;
-  /** Live rows that the page should have held. If it has `shrunk`, they are not marked as suspects yet. */
+  /**
+   * Live rows that the page should have held; none if a row of the page has no readable id. If the page has
+   * `shrunk`, they are not marked as suspects yet.
+   */
   readonly suspects: readonly PageSuspect[];
   /** Rows that are no suspects, because the service has returned them although the page lacked them. */
   readonly unlisted: readonly UnlistedRow[];
@@ -51,15 +54,14 @@ export async function applyBookmark(
   now: number,
 ): Promise<AppliedPage> {
   const { database, write } = fenced;
-  const { inboxId, direction } = bookmark;
-  const ids = presentIds(page, direction);
-  const reach = reachOf(page, ids);
+  const { inboxId } = bookmark;
   const result = await write(async (tx): Promise<AppliedPage> => {
     const round = await openRound(tx, inboxId, now);
+    const placed = placedPage({ bookmark, page, round, now });
+    const { ids } = placed;
     const before = await readSeenRows(tx, database.dialect, inboxId, ids);
     await dropRejects(tx, database.dialect, bookmark, page);
     const applied = await applyRows(tx, database, round, page, now);
-    const placed = { bookmark, page, ids, reach, round, now };
     const { lacking, absent, unlisted } = await findLacking(tx, database.dialect, placed);
     const shrunk = shrinkageOf(absent);
     const startsLate = absent.some(({ side }) => side === 'start');
@@ -100,14 +102,13 @@ export async function believeBookmark(
   page: PageToApply,
   readAt: number,
 ): Promise<readonly PageSuspect[]> {
-  const { inboxId, direction } = bookmark;
-  const ids = presentIds(page, direction);
+  const { inboxId } = bookmark;
   return await write(async (tx) => {
     const round = await openRound(tx, inboxId, readAt);
-    const placed = { bookmark, page, ids, reach: reachOf(page, ids), round, now: readAt };
+    const placed = placedPage({ bookmark, page, round, now: readAt });
     const { lacking, absent } = await findLacking(tx, dialect, placed);
     const suspects = isWhole(page) ? absent : [];
-    const rows = await readSeenRows(tx, dialect, inboxId, ids);
+    const rows = await readSeenRows(tx, dialect, inboxId, placed.ids);
     await settleRange(tx, dialect, placed, { lacking, suspects, rows });
     return suspects;
   });
@@ -118,8 +119,10 @@ function isWhole({ rejects }: PageToApply): boolean {
   return rejects.every(({ id }) => id !== null);
 }
 
-function reachOf({ next }: PageToApply, ids: readonly string[]): string | null {
-  return next === null ? null : (ids.at(-1) ?? null);
+function placedPage(read: Omit<PlacedPage, 'ids' | 'reach'>): PlacedPage {
+  const { bookmark, page } = read;
+  const ids = presentIds(page, bookmark.direction);
+  return { ...read, ids, reach: page.next === null ? null : (ids.at(-1) ?? null) };
 }
 
 function shrinkageOf(suspects: readonly PageSuspect[]): AppliedPage['shrunk'] {

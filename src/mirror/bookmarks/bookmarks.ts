@@ -5,7 +5,7 @@ import type { PageToApply } from '../items/page.ts';
 import { type AppliedPage, applyBookmark, believeBookmark } from './apply.ts';
 import { type Bookmark, parseJson } from './bookmark.ts';
 import { type LossCause, loseBookmarks } from './lay.ts';
-import { dropBookmark } from './move.ts';
+import { mergeIntoBefore } from './move.ts';
 import { compareIds, type Direction } from './order.ts';
 import type { PageSuspect } from './range.ts';
 import { completeRound } from './rounds.ts';
@@ -26,8 +26,8 @@ export interface LostBookmarks {
 const MOST_REFUSED = 5;
 
 /**
- * The second page that lacks, at its start, a row that the page before it shows proves that the tokens are
- * positions. A round or a walk without such a page begins the count again.
+ * The second page that does not begin where its bookmark says proves that the tokens are positions. A round
+ * or a walk without such a page begins the count again.
  */
 const MOST_MISTAKEN = 2;
 
@@ -128,8 +128,11 @@ export class Bookmarks extends BookmarkReader {
     return await this.#fenced.write((tx) => completeRound(tx, inboxId, slot));
   }
 
-  /** Records that the service refused a bookmark's token. @returns true if the list has lost all of them */
-  async refuse(bookmark: Bookmark, now: number): Promise<boolean> {
+  /**
+   * Records that the service refused a bookmark's token.
+   * @returns why the list has lost all its bookmarks; null if it has not
+   */
+  async recordRefusal(bookmark: Bookmark, now: number): Promise<LossCause | null> {
     const { database, write } = this.#fenced;
     return await write(async (tx) => {
       await tx.execute(
@@ -140,18 +143,19 @@ export class Bookmarks extends BookmarkReader {
         `SELECT refused FROM bookmark_lists WHERE inbox_id = $1`,
         bookmark.inboxId,
       );
-      const isLost = (list?.refused ?? 0) >= MOST_REFUSED;
-      if (isLost) await loseBookmarks(tx, bookmark.inboxId, 'expiry', now);
-      else await dropBookmark(tx, database.dialect, bookmark, now);
-      return isLost;
+      const cause = (list?.refused ?? 0) >= MOST_REFUSED ? 'expiry' : null;
+      if (cause === null) await mergeIntoBefore(tx, database.dialect, bookmark, now);
+      else await loseBookmarks(tx, bookmark.inboxId, cause, now);
+      return cause;
     });
   }
 
   /**
-   * Records that a page lacked, at its start, a row that the page before it shows: it does not begin where
-   * it began before. @returns why the list has lost its bookmarks
+   * Records that a page does not begin where its bookmark says: it begins earlier, or lacks at its start a
+   * row that the page before shows.
+   * @returns why the list has lost its bookmarks
    */
-  async mistake({ inboxId }: Bookmark, now: number): Promise<LossCause> {
+  async recordMistake({ inboxId }: Bookmark, now: number): Promise<LossCause> {
     return await this.#fenced.write(async (tx) => {
       await tx.execute(`UPDATE bookmark_lists SET mistaken = mistaken + 1 WHERE inbox_id = $1`, inboxId);
       const [list] = await tx.query<{ mistaken: number }>(
@@ -167,9 +171,11 @@ export class Bookmarks extends BookmarkReader {
   /**
    * Records that the list's pages are no longer read singly. The next complete sweep lays new bookmarks;
    * after a fault of the tokens, the first one a week later.
+   * @returns the cause
    */
-  async lose({ inboxId }: Bookmark, cause: LossCause, now: number): Promise<void> {
+  async lose({ inboxId }: Bookmark, cause: LossCause, now: number): Promise<LossCause> {
     await this.#fenced.write((tx) => loseBookmarks(tx, inboxId, cause, now));
+    return cause;
   }
 }
 

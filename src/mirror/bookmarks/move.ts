@@ -54,16 +54,15 @@ export async function moveBookmarks(tx: Sql, dialect: Dialect, move: Move): Prom
   const covered = later.filter((_, index) => isCovered(direction, later[index + 1]?.afterId, reach));
   await keepSightings(tx, move, [own, ...later]);
   const next = later[covered.length];
-  const hasRest = reach !== null && (next === undefined || isBeyond(direction, next.afterId, reach));
+  const hasRest = !isCovered(direction, next?.afterId, reach);
+  const known = reach === null ? null : restOf(own, { direction, reach });
   // Rows that the page no longer reaches, because it had reached into the next one.
-  if (reach !== null && !hasRest)
-    await keepSighting(tx, move.round, restOf(own, { direction, reach }).ids, own.readAt);
+  if (known !== null && !hasRest) await keepSighting(tx, move.round, known.ids, own.readAt);
   const rows: BookmarkRow[] = [
     rowOf({ afterId, ids: sightedIds(move), readAt: new Date(now), kinds }, token),
   ];
   const removed = [...covered];
-  if (reach !== null && hasRest) {
-    const known = restOf(own, { direction, reach });
+  if (known !== null && hasRest) {
     const rest = isMostlyNew(ids, [own, ...covered]) ? { ...known, kinds: UNREAD } : known;
     const joins = next !== undefined && rest.ids.length + next.ids.length <= ids.length;
     rows.push(rowOf(joins ? await join(tx, move.round, rest, next) : rest, move.page.next));
@@ -95,7 +94,7 @@ export async function tileBefore(
   if (afterId === '') return undefined;
   const beyond = sqlBeyond(direction);
   const order = direction === 'asc' ? 'DESC' : 'ASC';
-  const [before] = await query(
+  const [before] = await readTilesWhere(
     tx,
     `inbox_id = $1 AND (after_id = '' OR ${sqlOrder('$2')} ${beyond} ${sqlOrder('after_id')})
        AND after_id <> $2
@@ -106,14 +105,14 @@ export async function tileBefore(
 }
 
 /** Merges a bookmark into the one before it. The next reading of that page renews the token. */
-export async function dropBookmark(
+export async function mergeIntoBefore(
   tx: Sql,
   dialect: Dialect,
   bookmark: Bookmark,
   now: number,
 ): Promise<void> {
   const { inboxId, afterId } = bookmark;
-  const [dropped] = await query(tx, `inbox_id = $1 AND after_id = $2`, [inboxId, afterId]);
+  const [dropped] = await readTilesWhere(tx, `inbox_id = $1 AND after_id = $2`, [inboxId, afterId]);
   const before = await tileBefore(tx, bookmark);
   if (dropped === undefined || before === undefined) return;
   await tx.execute(`DELETE FROM bookmarks WHERE inbox_id = $1 AND after_id = $2`, inboxId, afterId);
@@ -174,28 +173,36 @@ async function readTiles(
 ): Promise<StoredTile[]> {
   const beyond = sqlBeyond(direction);
   const order = direction === 'asc' ? 'ASC' : 'DESC';
-  const own = await query(tx, `inbox_id = $1 AND after_id = $2`, [inboxId, afterId]);
+  const own = await readTilesWhere(tx, `inbox_id = $1 AND after_id = $2`, [inboxId, afterId]);
   const isLater =
     afterId === ''
       ? `after_id <> $2`
       : `after_id <> '' AND ${sqlOrder('after_id')} ${beyond} ${sqlOrder('$2')}`;
   const inOrder = `ORDER BY length(after_id) ${order}, after_id ${order}`;
   if (reach === null) {
-    const rest = await query(tx, `inbox_id = $1 AND ${isLater} ${inOrder}`, [inboxId, afterId]);
+    const rest = await readTilesWhere(tx, `inbox_id = $1 AND ${isLater} ${inOrder}`, [inboxId, afterId]);
     return [...own, ...rest];
   }
-  const isWithin = `NOT ${sqlOrder('after_id')} ${beyond} ${sqlOrder('$3')}`;
+  const isPast = `${sqlOrder('after_id')} ${beyond} ${sqlOrder('$3')}`;
   const bounds = [inboxId, afterId, reach];
-  const within = await query(tx, `inbox_id = $1 AND ${isLater} AND ${isWithin} ${inOrder}`, bounds);
-  const next = await query(
+  const within = await readTilesWhere(
     tx,
-    `inbox_id = $1 AND ${isLater} AND NOT (${isWithin}) ${inOrder} LIMIT 1`,
+    `inbox_id = $1 AND ${isLater} AND NOT ${isPast} ${inOrder}`,
+    bounds,
+  );
+  const next = await readTilesWhere(
+    tx,
+    `inbox_id = $1 AND ${isLater} AND ${isPast} ${inOrder} LIMIT 1`,
     bounds,
   );
   return [...own, ...within, ...next];
 }
 
-async function query(tx: Sql, condition: string, parameters: readonly unknown[]): Promise<StoredTile[]> {
+async function readTilesWhere(
+  tx: Sql,
+  condition: string,
+  parameters: readonly unknown[],
+): Promise<StoredTile[]> {
   const rows = await tx.query<{
     after_id: string;
     token: string | null;

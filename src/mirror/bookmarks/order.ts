@@ -16,7 +16,7 @@ export function isBeyond(direction: Direction, id: string, other: string): boole
   return direction === 'asc' ? compared > 0 : compared < 0;
 }
 
-/** True if each id is beyond the one before it. */
+/** True if each id is a number without leading zeros, beyond the one before it. */
 export function isInOrder(direction: Direction, ids: readonly string[]): boolean {
   return ids.every((id, index) => {
     const before = ids[index - 1];

@@ -1,12 +1,13 @@
 import { isMirrorError } from '../../core/errors.ts';
-import { plural } from '../../core/humanize.ts';
+import { conversationsOf } from '../../core/lists.ts';
 import type { AppliedPage } from '../../mirror/bookmarks/apply.ts';
 import type { Bookmark } from '../../mirror/bookmarks/bookmark.ts';
 import type { LossCause } from '../../mirror/bookmarks/lay.ts';
 import type { Suspect } from '../../mirror/items/suspects/suspects.ts';
 import { isBeyond, isInOrder } from '../../mirror/mirror.ts';
 import type { Page } from '../../service/client.ts';
-import type { SweepDeps, Tally } from '../deps.ts';
+import { SCHEDULED, type SweepDeps, type Tally } from '../deps.ts';
+import type { Settling } from '../witnesses/hearing.ts';
 import { judgeSuspects } from '../witnesses/judging.ts';
 import { askUnlisted } from '../witnesses/unlisted.ts';
 import { askSample } from './shrunk.ts';
@@ -16,8 +17,6 @@ import { reportUnknown } from './unknown.ts';
 export interface Reading {
   /** Null if the page was not applied. */
   readonly page: AppliedPage | null;
-  /** The service refused the token, so that the bookmarks have moved. */
-  readonly refused: boolean;
   /** Why the list has lost its bookmarks; null if it has not. */
   readonly lost: LossCause | null;
   /** How the answer was cut or empty, in a sentence; null if it was not. It costs the list no bookmark. */
@@ -25,13 +24,19 @@ export interface Reading {
   readonly tally: Readonly<Tally>;
 }
 
-const SETTLING = { reason: 'schedule', acceptedBy: null, acceptAccount: false, askedBefore: true } as const;
+/** A question of a page gets one try, as in a resumed sweep. One that fails does not end the reading. */
+const SETTLING: Settling = { ...SCHEDULED, askedBefore: true };
+
+const CUT = 'the page was empty or cut: it lacked rows that should follow its last one';
 
 export interface ReadingOptions {
   /** At most this many requests for the page; by default as many as the gate sends. */
   readonly tries?: number | undefined;
-  /** The last page of the list was of no use: if this one lacks many rows at its end, it may be right. */
-  readonly wasCut?: boolean;
+  /**
+   * The list's last answer was refused, wrong or cut. If this page lacks many rows at its end, a sample of
+   * them decides whether it is right.
+   */
+  readonly isSecondFault?: boolean;
 }
 
 /**
@@ -43,12 +48,12 @@ export interface ReadingOptions {
 export async function readBookmark(
   deps: SweepDeps,
   bookmark: Bookmark,
-  { tries, wasCut = false }: ReadingOptions = {},
+  { tries, isSecondFault = false }: ReadingOptions = {},
 ): Promise<Reading> {
   const { client, mirror, account, clock, onEvent, signal } = deps;
-  const key = { list: 'conversations', inboxId: bookmark.inboxId } as const;
+  const key = conversationsOf(bookmark.inboxId);
   const tally: Tally = { inserted: 0, changed: 0, deleted: 0 };
-  const unread = { page: null, refused: false, lost: null, cut: null, tally };
+  const unread = { page: null, lost: null, cut: null, tally };
   const read = async (token: string | null): Promise<Page> =>
     await account.proven(client, { reason: 'schedule', signal }, () =>
       client.listPage(key, token, { reason: 'page', signal, tries }),
@@ -60,16 +65,13 @@ export async function readBookmark(
     if (!isMirrorError(error, 'TOKEN_REFUSED')) throw error;
     // It is the token that is refused if the service answers without one. Otherwise that page's error counts.
     await read(null);
-    const isLost = await mirror.bookmarks.refuse(bookmark, clock.now());
-    return { ...unread, refused: true, lost: isLost ? 'expiry' : null };
+    return { ...unread, lost: await mirror.bookmarks.recordRefusal(bookmark, clock.now()) };
   }
   const flaw = flawOf(bookmark, page);
-  if (flaw === 'order') await mirror.bookmarks.lose(bookmark, 'order', clock.now());
-  if (flaw !== null)
-    return {
-      ...unread,
-      lost: flaw === 'order' ? flaw : await mirror.bookmarks.mistake(bookmark, clock.now()),
-    };
+  if (flaw === 'order')
+    return { ...unread, lost: await mirror.bookmarks.lose(bookmark, 'order', clock.now()) };
+  if (flaw === 'start')
+    return { ...unread, lost: await mirror.bookmarks.recordMistake(bookmark, clock.now()) };
   const readAt = clock.now();
   const applied = await mirror.bookmarks.apply(bookmark, page, readAt);
   const { inserted, changed } = applied.applied;
@@ -81,7 +83,7 @@ export async function readBookmark(
   const judged =
     applied.shrunk === null
       ? await judgePage(deps, bookmark, applied, tally)
-      : await judgeShrunk(deps, bookmark, applied, { page, readAt, wasCut }, tally);
+      : await judgeShrunk(deps, bookmark, applied, { page, readAt, isSecondFault }, tally);
   return { ...unread, page: applied, ...judged };
 }
 
@@ -95,22 +97,20 @@ async function judgeShrunk(
   deps: SweepDeps,
   bookmark: Bookmark,
   applied: AppliedPage,
-  { page, readAt, wasCut }: { page: Page; readAt: number; wasCut: boolean },
+  { page, readAt, isSecondFault }: { page: Page; readAt: number; isSecondFault: boolean },
   tally: Tally,
 ): Promise<Judged> {
   const { mirror, clock } = deps;
-  const cut = cutWords(applied.suspects.length);
-  if (applied.shrunk === 'end' && !wasCut) return { cut };
+  if (applied.shrunk === 'end' && !isSecondFault) return { cut: CUT };
   const { areGone, slid } = await askSample(deps, applied, SETTLING, tally);
   if (areGone) {
     const suspects = await mirror.bookmarks.believe(bookmark, page, readAt);
     return await judgePage(deps, bookmark, { ...applied, suspects }, tally);
   }
-  if (applied.shrunk === 'end') return { cut };
+  if (applied.shrunk === 'end') return { cut: CUT };
   if (slid !== null && (await hasSlid(deps, applied, slid)))
-    return { lost: await mirror.bookmarks.mistake(bookmark, clock.now()) };
-  await mirror.bookmarks.lose(bookmark, 'doubt', clock.now());
-  return { lost: 'doubt' };
+    return { lost: await mirror.bookmarks.recordMistake(bookmark, clock.now()) };
+  return { lost: await mirror.bookmarks.lose(bookmark, 'doubt', clock.now()) };
 }
 
 /** Decides on the rows that a page lacks. */
@@ -122,7 +122,7 @@ async function judgePage(
 ): Promise<Judged> {
   const { mirror, clock } = deps;
   const { suspects, unlisted, round } = applied;
-  const mistake = async () => ({ lost: await mirror.bookmarks.mistake(bookmark, clock.now()) });
+  const mistake = async () => ({ lost: await mirror.bookmarks.recordMistake(bookmark, clock.now()) });
   const start = suspects.find(({ side }) => side === 'start');
   await askUnlisted(deps, round, unlisted, SETTLING, tally);
   const judge = async (some: readonly Suspect[]): Promise<readonly string[]> => {
@@ -133,7 +133,7 @@ async function judgePage(
   const end = suspects.find(({ side }) => side === 'end');
   if (start !== undefined && (await judge([start])).length > 0 && (await hasSlid(deps, applied, start)))
     return await mistake();
-  if (end !== undefined && (await judge([end])).length > 0) return { cut: cutWords(suspects.length) };
+  if (end !== undefined && (await judge([end])).length > 0) return { cut: CUT };
   const others = suspects.filter((suspect) => suspect !== start && suspect !== end);
   const refuted = await judge(others);
   const late = others.find(({ id, side }) => side === 'start' && refuted.includes(id));
@@ -141,8 +141,8 @@ async function judgePage(
 }
 
 /**
- * True if the page before shows a row that should begin this page: both pages have moved, because their
- * tokens are positions. If it does not, the list leaves the row out.
+ * True if the page before shows a row that should begin this page, or if its token is refused: both pages
+ * have moved, because their tokens are positions. Otherwise the list leaves the row out.
  */
 async function hasSlid(
   { client, account, signal }: SweepDeps,
@@ -160,10 +160,6 @@ async function hasSlid(
     if (!isMirrorError(error, 'TOKEN_REFUSED')) throw error;
     return true;
   }
-}
-
-function cutWords(rows: number): string {
-  return `the page was empty or cut: it lacked ${plural(rows, 'row')} that should follow its last one`;
 }
 
 /**

@@ -214,8 +214,8 @@ describe('a page that lacks more than ten rows', () => {
     const { sandbox, inboxId, clock } = mirror;
     for (const id of firstInbox(sandbox).conversations.order.slice(-14))
       sandbox.world.removeConversation(inboxId, id);
-    const readFifth = async (wasCut: boolean) =>
-      await mirror.readPage((await mirror.bookmarks())[4]!, { wasCut });
+    const readFifth = async (isSecondFault: boolean) =>
+      await mirror.readPage((await mirror.bookmarks())[4]!, { isSecondFault });
     const from = sandbox.arrivals.length;
     expect(await readFifth(false)).toMatchObject({ cut: expect.any(String), tally: { deleted: 0 } });
     expect(sandbox.arrivals.length - from).toBe(1);

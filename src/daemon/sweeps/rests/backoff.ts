@@ -38,6 +38,11 @@ export class Backoff {
     this.#waits.delete(name);
   }
 
+  /** True from {@link begin} until {@link end}, also when the wait is over. */
+  has(name: string): boolean {
+    return this.#waits.has(name);
+  }
+
   /** When the wait ends; 0 if there is none. */
   until(name: string): number {
     return this.#waits.get(name)?.until ?? 0;

@@ -51,14 +51,14 @@ export class Cooldowns {
   }
 
   /** The lists that may be read now. After {@link KindRests}, one list tests a kind that fails. */
-  mayBegin(due: readonly DueList[], running: readonly DueList[], now: number): DueList[] {
+  withoutResting(due: readonly DueList[], running: readonly DueList[], now: number): DueList[] {
     const ready = due.filter(({ key, waits }) => !waits && !this.has(key, now));
-    return this.#kinds.mayBegin(ready, running, now);
+    return this.#kinds.withoutResting(ready, running, now);
   }
 
   /** True for a list that would not show whether the service is up: it has failed, or one of its kind. */
   isBlamed(key: ListKey): boolean {
-    return this.until(key) > 0 || this.#kinds.isBlamed(key.list);
+    return this.hasFailed(key) || this.#kinds.isBlamed(key.list);
   }
 
   end(key: ListKey): void {
@@ -72,6 +72,11 @@ export class Cooldowns {
 
   has(key: ListKey, now: number): boolean {
     return Math.max(this.until(key), this.#refused.until(listId(key))) > now;
+  }
+
+  /** True from {@link begin} until the list is read, also when its cooldown is over. */
+  hasFailed(key: ListKey): boolean {
+    return this.#backoff.has(listId(key));
   }
 
   /** When the list's cooldown ends; 0 if it has none. */

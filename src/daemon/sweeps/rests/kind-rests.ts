@@ -25,16 +25,19 @@ export class KindRests {
   readonly #givingWay = new Map<ListName, number>();
 
   /** @param inOutage the service may be to blame, so the kind does not rest */
-  noteFailure(key: ListKey, now: number, inOutage = false): void {
+  noteFailure(key: ListKey, at: number, inOutage = false): void {
     const id = listId(key);
     this.#failed.delete(id);
-    this.#failed.set(id, now);
+    this.#failed.set(id, at);
     this.#sinceAnswer.set(key.list, (this.#sinceAnswer.get(key.list) ?? new Set()).add(id));
-    const rests = this.#rests.until(key.list) > now;
-    if (!inOutage && !rests && this.#isDoubted(key.list)) this.#rests.begin(key.list, now);
+    const rests = this.#rests.until(key.list) > at;
+    if (!inOutage && !rests && this.#isDoubted(key.list)) this.#rests.begin(key.list, at);
   }
 
-  /** A 429 for the list has begun a pause. Kinds of which several lists drew one let others go first. */
+  /**
+   * A 429 for the list has begun a pause. Kinds of which several lists drew one let others go first until the
+   * newest pause is over.
+   */
   giveWay(key: ListKey, until: number): void {
     this.noteFailure(key, until);
     if (this.#countOf(key.list) > 1) this.#givingWay.set(key.list, until);
@@ -57,7 +60,7 @@ export class KindRests {
    * Lists that have not failed lately come first. Of a kind that fails at most one list is left: the first
    * of those, or the one that was tried longest ago.
    */
-  mayBegin<Due extends { readonly key: ListKey }>(
+  withoutResting<Due extends { readonly key: ListKey }>(
     due: readonly Due[],
     running: readonly { readonly key: ListKey }[],
     now: number,
@@ -68,7 +71,8 @@ export class KindRests {
       const { list } = one.key;
       if (this.#rests.until(list) > now || running.some(({ key }) => key.list === list)) continue;
       const test = tests.get(list);
-      if (test === undefined || this.#turnOf(one.key) < this.#turnOf(test.key)) tests.set(list, one);
+      if (test === undefined || this.#failureRank(one.key) < this.#failureRank(test.key))
+        tests.set(list, one);
     }
     return ready
       .filter((one) => !this.#isDoubted(one.key.list) || tests.get(one.key.list) === one)
@@ -89,7 +93,7 @@ export class KindRests {
   }
 
   /** -1 for a list that has not failed. */
-  #turnOf(key: ListKey): number {
+  #failureRank(key: ListKey): number {
     return [...this.#failed.keys()].indexOf(listId(key));
   }
 }

@@ -39,11 +39,11 @@ export class PageRests {
   }
 
   /**
-   * True unless the last page of the list was read: the next one then gets a single try. So does the first
-   * one of a process. It is often one that failed before: rests do not outlast the process, and old pages go
+   * True unless the last page of the list was read. The first page of a process gets one try too. It is
+   * often one that failed before: rests do not outlast the process, and old pages go
    * first.
    */
-  isDoubtful(inboxId: string): boolean {
+  getsOneTry(inboxId: string): boolean {
     return this.#wasRead.get(inboxId) !== true;
   }
 }

@@ -152,15 +152,15 @@ export class PagePlan {
    * The page to read next; null if there is none. Behind a page that was not read yet may be any number of
    * others, each of which shows itself by the one before: by their value alone they would wait for weeks.
    * @param requestsUntil how many requests may be sent until an instant (epoch ms)
-   * @param isBusy true for a page that rests, or whose list is being read
+   * @param isExcluded true for a page that rests, or whose list is being read
    */
   next(
     moment: Moment,
     cover: Cover | null,
     requestsUntil: (at: number) => number,
-    isBusy: (page: PlannedPage) => boolean,
+    isExcluded: (page: PlannedPage) => boolean,
   ): { page: PlannedPage; why: Why } | null {
-    const pages = this.all().filter((page) => !isBusy(page));
+    const pages = this.all().filter((page) => !isExcluded(page));
     const best = mostValuable(pages, moment);
     if (best === null) return null;
     const unread = this.#wasUnread ? undefined : this.#nextUnread(pages, moment);

@@ -1,10 +1,11 @@
 import type { Budget } from '../core/budget.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Reason } from '../core/ledger.ts';
+import type { ListKey } from '../core/lists.ts';
 import type { Writer } from '../mirror/mirror.ts';
 import type { CallOptions, Client } from '../service/client.ts';
 import type { AccountCheck } from './account/account.ts';
-import type { PassEvent } from './events.ts';
+import type { PassEvent, RowCounts } from './events.ts';
 
 export type { CallOptions, Client };
 
@@ -41,4 +42,17 @@ export interface Tally {
   inserted: number;
   changed: number;
   deleted: number;
+}
+
+/** Counts the rows of a committed write, and reports them. */
+export function countRows(
+  { onEvent }: Pick<SweepDeps, 'onEvent'>,
+  key: ListKey,
+  tally: Tally,
+  rows: RowCounts,
+): void {
+  tally.inserted += rows.inserted ?? 0;
+  tally.changed += rows.changed ?? 0;
+  tally.deleted += rows.tombstoned ?? 0;
+  onEvent({ kind: 'rows', key, rows });
 }

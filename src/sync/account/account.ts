@@ -9,6 +9,7 @@ import type { Writer } from '../../mirror/mirror.ts';
 import type { CallOptions, Client, Page } from '../../service/client.ts';
 import type { SweepDeps } from '../deps.ts';
 import {
+  emailOf,
   hasAllIds,
   inboxesOf,
   isLive,
@@ -39,11 +40,11 @@ const MOST_AHEAD = 50;
 /** No further page is read ahead once the rows of those in memory have this many characters. */
 const MOST_AHEAD_CHARACTERS = 32 * 1024 * 1024;
 
-/** At most this many inboxes are requested by their ids: some may have been deleted. */
+/** The first 3 inboxes that are requested by their ids, or that the service returns so, decide. */
 const MOST_SHOWN = 3;
 
 /** At most this many are asked for by id behind a new access, of which the service may not know some. */
-const MOST_ASKED = 10;
+const MOST_LACKING_ASKED = 10;
 
 /** Errors of a question for one inbox: another one may be answered. */
 const NO_ANSWER = [
@@ -109,8 +110,7 @@ export class AccountCheck {
     const known = (await this.#deps.mirror.account()).inboxes.filter(isLive).slice(0, MOST_SHOWN);
     for (const { id, email } of known) {
       const found = await this.proven(client, options, () => client.getInbox(id, options));
-      if (found !== null)
-        return found.item.id === id && isSameAddress(email, found.item.columns['email'] as string | null);
+      if (found !== null) return found.item.id === id && isSameAddress(email, emailOf(found.item));
     }
     return null;
   }
@@ -138,9 +138,8 @@ export class AccountCheck {
    * @throws MirrorError `OTHER_ACCOUNT`, which is recorded, or the error of a request
    */
   async readInboxes(client: Client, options: CallOptions, accepts: boolean): Promise<PagesByToken> {
-    const { mirror, clock } = this.#deps;
     const access = this.#deps.access();
-    const known = await mirror.account();
+    const known = await this.#deps.mirror.account();
     const knownInbox = known.inboxes.find(isLive)?.id;
     const pages = new Map<string | null, Page>();
     const listed: ListedInbox[] = [];
@@ -173,15 +172,7 @@ export class AccountCheck {
     else if (!accepts && !isProven && !isProof(known.inboxes, listed))
       strangers = await this.#strangersById(client, options, known.inboxes, listed);
     if (this.access() !== accessId(access)) return await this.readInboxes(client, options, false);
-    if (strangers.length > 0) {
-      const error = otherAccount(known, { listed: strangers, address: access.address });
-      const now = clock.now();
-      this.#proven = null;
-      const lasted = now - (known.refusedSince?.getTime() ?? now);
-      const wait = Math.min(Math.max(lasted, SHORTEST_TEST_MS), LONGEST_TEST_MS);
-      await mirror.refuseAccount(access, error.message, { now, until: now + wait });
-      throw error;
-    }
+    if (strangers.length > 0) throw await this.#refuse(access, known, strangers);
     await this.#record(access, known);
     return pages;
   }
@@ -201,14 +192,14 @@ export class AccountCheck {
     const strangers: ListedInbox[] = [];
     let returned = 0;
     let fault: MirrorError | null = null;
-    for (const { id, email } of lackingIn(known, listed).slice(0, MOST_ASKED)) {
+    for (const { id, email } of lackingIn(known, listed).slice(0, MOST_LACKING_ASKED)) {
       const found = await client.getInbox(id, once).catch((error: unknown) => {
         if (!isMirrorError(error, ...NO_ANSWER)) throw error;
         if (error.code !== 'LIST_FORBIDDEN') fault ??= error;
         return null;
       });
       if (found?.item.id !== id) continue;
-      const shown = { id, email: found.item.columns['email'] as string | null };
+      const shown = { id, email: emailOf(found.item) };
       if (!isSameAddress(email, shown.email)) strangers.push(shown);
       returned += 1;
       if (returned === MOST_SHOWN) break;
@@ -221,11 +212,27 @@ export class AccountCheck {
    * True if an inbox that its list lacks has another address than the mirror knows, and that list shows too
    * few of the mirror's inboxes to prove the account: the inbox may be another account's.
    */
-  async isStranger({ id, columns }: Item): Promise<boolean> {
+  async isStranger(item: Item): Promise<boolean> {
     const live = (await this.#deps.mirror.account()).inboxes.filter(isLive);
-    const known = live.find((inbox) => inbox.id === id);
-    if (known === undefined || isSameAddress(known.email, columns['email'] as string | null)) return false;
+    const known = live.find(({ id }) => id === item.id);
+    if (known === undefined || isSameAddress(known.email, emailOf(item))) return false;
     return isMost(live.filter(({ suspect }) => suspect).length, live.length);
+  }
+
+  /** Records that the service shows another account. @returns the error that says so */
+  async #refuse(
+    access: Access,
+    known: KnownAccount,
+    strangers: readonly ListedInbox[],
+  ): Promise<MirrorError> {
+    const { mirror, clock } = this.#deps;
+    const error = otherAccount(known, { listed: strangers, address: access.address });
+    const now = clock.now();
+    this.#proven = null;
+    const lasted = now - (known.refusedSince?.getTime() ?? now);
+    const wait = Math.min(Math.max(lasted, SHORTEST_TEST_MS), LONGEST_TEST_MS);
+    await mirror.refuseAccount(access, error.message, { now, until: now + wait });
+    return error;
   }
 
   async #record(access: Access, known: KnownAccount): Promise<void> {

@@ -1,5 +1,6 @@
 import { MirrorError } from '../../core/errors.ts';
 import { plural } from '../../core/humanize.ts';
+import type { Item } from '../../core/lists.ts';
 import { type Access, accessId } from '../../core/secrets.ts';
 import type { KnownAccount, KnownInbox } from '../../mirror/gate/account.ts';
 import type { Page } from '../../service/client.ts';
@@ -26,9 +27,13 @@ export function hasAllIds({ rejects }: Pick<Page, 'rejects'>): boolean {
   return rejects.every(({ id }) => id !== null);
 }
 
+export function emailOf({ columns }: Pick<Item, 'columns'>): string | null {
+  return columns['email'] as string | null;
+}
+
 export function inboxesOf({ items, rejects }: Pick<Page, 'items' | 'rejects'>): ListedInbox[] {
   return [
-    ...items.map(({ id, columns }) => ({ id, email: columns['email'] as string | null })),
+    ...items.map((item) => ({ id: item.id, email: emailOf(item) })),
     ...rejects.flatMap(({ id }) => (id === null ? [] : { id, email: undefined })),
   ];
 }

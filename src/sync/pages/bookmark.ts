@@ -6,7 +6,7 @@ import type { LossCause } from '../../mirror/bookmarks/lay.ts';
 import type { Suspect } from '../../mirror/items/suspects/suspects.ts';
 import { isBeyond, isInOrder } from '../../mirror/mirror.ts';
 import type { Page } from '../../service/client.ts';
-import { SCHEDULED, type SweepDeps, type Tally } from '../deps.ts';
+import { countRows, SCHEDULED, type SweepDeps, type Tally } from '../deps.ts';
 import type { Settling } from '../witnesses/hearing.ts';
 import { judgeSuspects } from '../witnesses/judging.ts';
 import { askUnlisted } from '../witnesses/unlisted.ts';
@@ -75,9 +75,7 @@ export async function readBookmark(
   const readAt = clock.now();
   const applied = await mirror.bookmarks.apply(bookmark, page, readAt);
   const { inserted, changed } = applied.applied;
-  tally.inserted += inserted;
-  tally.changed += changed;
-  onEvent({ kind: 'rows', key, rows: { inserted, changed, rejected: page.rejects.length } });
+  countRows(deps, key, tally, { inserted, changed, rejected: page.rejects.length });
   reportUnknown(deps, key, applied.applied.unknown);
   onEvent({ kind: 'page-read', key, rows: page.items.length });
   const judged =

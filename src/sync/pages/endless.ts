@@ -45,10 +45,12 @@ export class EndGuard {
   }
 
   #tooLong(sweep: Sweep): string | null {
+    const pages = sweep.pages + 1;
     const known = this.#knownPages;
-    if (sweep.pages + 1 >= MOST_PAGES) return `has more than ${MOST_PAGES} pages`;
-    const most = known === null ? MOST_PAGES : GROWTH.factor * known + GROWTH.pages;
-    if (sweep.pages + 1 < most) return null;
+    if (pages >= MOST_PAGES) return `has more than ${MOST_PAGES} pages`;
+    if (known === null) return null;
+    const most = GROWTH.factor * known + GROWTH.pages;
+    if (pages < most) return null;
     return (
       `has more than ${most} pages, but had ${known} when it was last complete ` +
       `(\`${resyncCommand(sweep)}\` reads it whatever its length)`

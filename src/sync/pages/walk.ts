@@ -3,7 +3,7 @@ import { describeList } from '../../core/lists.ts';
 import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
 import type { Page } from '../../service/client.ts';
 import type { PagesByToken } from '../account/account.ts';
-import type { SweepDeps, SweepOptions, Tally } from '../deps.ts';
+import { countRows, type SweepDeps, type SweepOptions, type Tally } from '../deps.ts';
 import { EndGuard } from './endless.ts';
 import { reportUnknown } from './unknown.ts';
 
@@ -51,9 +51,7 @@ export async function walk(
     const result = await mirror.applyPage(sweep, page, clock.now());
     sweep = result.sweep;
     const { inserted, changed } = result.applied;
-    tally.inserted += inserted;
-    tally.changed += changed;
-    onEvent({ kind: 'rows', key: sweep, rows: { inserted, changed, rejected: page.rejects.length } });
+    countRows(deps, sweep, tally, { inserted, changed, rejected: page.rejects.length });
     reportUnknown(deps, sweep, result.applied.unknown);
     refuseUnreadable(sweep, page);
     for (const [field, rows] of Object.entries(page.lacking)) lacking[field] = (lacking[field] ?? 0) + rows;

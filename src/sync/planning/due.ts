@@ -82,7 +82,7 @@ function lastSlot(cron: Cron, first: number, now: number): Date {
 /** A walk counts for a slot that comes while it lasts if it began at most a quarter of an interval before. */
 const EARLY_SHARE = 1 / 4;
 
-/** So does one that began up to 3 hours before: with a small budget, short walks wait for their requests. */
+/** A walk that began up to 3 hours before counts too: with a small budget, short walks wait for requests. */
 const EARLY_MS = 3 * HOUR;
 
 /**
@@ -154,11 +154,15 @@ export function failedCosts(failed: readonly (FailedWalks | null)[]): FailedCost
   return { first, later };
 }
 
-export interface RestOptions {
+/** What limits the cost of walks that fail. */
+interface RestLimits {
   readonly budget: Pick<Budget, 'perDay' | 'reserved'>;
+  readonly costs: FailedCosts;
+}
+
+export interface RestOptions extends RestLimits {
   /** Lists of conversations are due without a slot. */
   readonly readsPages: boolean;
-  readonly costs: FailedCosts;
 }
 
 /**
@@ -183,8 +187,8 @@ export function restsUntil(
 }
 
 /** When a list whose newest walk failed is tried again, even if no slot comes before. */
-export function triedAgainAt(failed: FailedWalks, options: Omit<RestOptions, 'readsPages'>): Date {
-  return afterRest(failed, restByCost(failed, options), true);
+export function triedAgainAt(failed: FailedWalks, limits: RestLimits): Date {
+  return afterRest(failed, restByCost(failed, limits), true);
 }
 
 /**
@@ -219,7 +223,7 @@ function afterRest(failed: FailedWalks, byCostMs: number, doubles: boolean): Dat
  */
 export function restByCost(
   { walks, lastCost }: Pick<FailedWalks, 'walks' | 'lastCost'>,
-  { budget, costs }: Omit<RestOptions, 'readsPages'>,
+  { budget, costs }: RestLimits,
 ): number {
   const cost = Math.sqrt(lastCost) * (lastCost > 1 ? costs.later : costs.first);
   const longest = walks === 1 ? LONGEST_FIRST_MS : LONGEST_MS;

@@ -4,7 +4,7 @@ import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
 import { type Answer, askFor, byIdentity, isNoWitness, isRefusedQuestion } from './ask.ts';
 import { type Control, control, searchFinds } from './control.ts';
 import type { CallOptions } from '../../service/client.ts';
-import type { SweepDeps, SweepOptions, Tally } from '../deps.ts';
+import { countRows, type SweepDeps, type SweepOptions, type Tally } from '../deps.ts';
 
 /**
  * At most 5 suspects between two control questions. Their 404s are written after the second one: if the day's
@@ -284,10 +284,7 @@ class Hearing {
     const isUndecided = answer.kind === 'open' && hasCounted;
     const now = clock.now();
     const changed = await mirror.suspects.settle(key, suspect, { found, isGone, isUndecided, now });
-    const tombstoned = isGone ? 1 : 0;
-    this.#tally.changed += changed;
-    this.#tally.deleted += tombstoned;
-    onEvent({ kind: 'rows', key, rows: { changed, tombstoned } });
+    countRows(this.#deps, key, this.#tally, { changed, tombstoned: isGone ? 1 : 0 });
     this.answers.set(suspect.id, heardOf(answer));
   }
 }

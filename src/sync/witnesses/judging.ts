@@ -1,6 +1,6 @@
 import type { Suspect } from '../../mirror/items/suspects/suspects.ts';
 import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
-import type { SweepDeps, Tally } from '../deps.ts';
+import { countRows, type SweepDeps, type Tally } from '../deps.ts';
 import { byIdentity } from './ask.ts';
 import { searchFinds } from './control.ts';
 import { hearSuspects, isResumedSearch, questionCall, type Settling, type Testimony } from './hearing.ts';
@@ -281,13 +281,12 @@ async function hear(
 
 /** Sets the tombstones of suspects. @param accepted a person has accepted them */
 export async function condemn(
-  { mirror, clock, onEvent }: SweepDeps,
+  deps: SweepDeps,
   sweep: Sweep,
   { suspects, accepted }: { suspects: readonly Suspect[]; accepted: boolean },
   tally: Tally,
 ): Promise<void> {
   if (suspects.length === 0) return;
-  await mirror.suspects.condemn(sweep, suspects, { accepted, now: clock.now() });
-  tally.deleted += suspects.length;
-  onEvent({ kind: 'rows', key: sweep, rows: { tombstoned: suspects.length } });
+  await deps.mirror.suspects.condemn(sweep, suspects, { accepted, now: deps.clock.now() });
+  countRows(deps, sweep, tally, { tombstoned: suspects.length });
 }

@@ -8,7 +8,7 @@ import { spread } from './sample.ts';
 import { askUnlisted } from './unlisted.ts';
 
 /** At most this many accepted rows are asked for before an interrupted consent is carried out. */
-const MOST_ASKED = 100;
+const MOST_ACCEPTED_ASKED = 100;
 
 /** The same if an earlier run has read all pages: runs of a few requests each must come to an end. */
 const MOST_ASKED_AGAIN = 3;
@@ -87,7 +87,7 @@ async function askForAccepted(
   options: Settling,
   tally: Tally,
 ): Promise<Suspect | 'gone' | 'unknown'> {
-  const most = options.askedBefore ? MOST_ASKED_AGAIN : MOST_ASKED;
+  const most = options.askedBefore ? MOST_ASKED_AGAIN : MOST_ACCEPTED_ASKED;
   const asked = spread(accepted, most, sweep.id).slice(0, most);
   if (asked.length === 0) return 'gone';
   const questions = { asked, endsAtFirstFound: true, counts: () => false, mayCondemn: () => false };

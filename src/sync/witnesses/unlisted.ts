@@ -15,7 +15,7 @@ const INTERVALS = { firstMs: 10 * MINUTE, growth: 3, lastMs: 12 * HOUR };
 const MOST_OFTEN_ASKED = 50;
 
 /** At most 5 unlisted rows are asked for after a walk, or after a page that was read singly. */
-const MOST_ASKED = 5;
+const MOST_UNLISTED_ASKED = 5;
 
 /** Questions whose answers delete no row. */
 const ONLY_FINDS = { endsAtFirstFound: false, counts: () => false, mayCondemn: () => false };
@@ -40,7 +40,7 @@ export async function askUnlisted(
   const share = (await mirror.suspects.countUnlisted()) / MOST_OFTEN_ASKED;
   const due = dueAt(INTERVALS.lastMs * Math.max(1, share));
   if (due.length === 0) return;
-  const asked = spread(due, MOST_ASKED, sweep.id);
+  const asked = spread(due, MOST_UNLISTED_ASKED, sweep.id);
   const { answers } = await hearSuspects(deps, sweep, { asked, ...ONLY_FINDS }, options, tally);
   const lost = asked.map(({ id }) => id).filter((id) => answers.get(id) === 'open');
   await mirror.suspects.suspectUnlisted(sweep, lost, clock.now());

@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
+import { Pacer } from '../../src/daemon/sweeps/pacer.ts';
+import { quickMirror } from '../support/template.ts';
+
+/** Ten scheduled requests an hour. */
+const BUDGET = { perSecond: 1, perDay: 280, reserved: 40, pageSize: 10 };
+
+/** A mirror that has sent no request, and the pacers of its daemons. */
+async function pacedMirror() {
+  const { writer, clock } = await quickMirror();
+  return { clock, newPacer: () => new Pacer({ mirror: writer, clock, budget: BUDGET, timezone: 'UTC' }) };
+}
+
+test('requests that a walk has saved and gives back are there for the next walk', async () => {
+  const { clock, newPacer } = await pacedMirror();
+  const { signal } = new AbortController();
+  const pacer = newPacer();
+  const begin = clock.monotonic();
+  expect(await pacer.save(() => 30, signal)).toBe(30);
+  const saved = clock.monotonic();
+  expect(saved - begin).toBeGreaterThan(3 * HOUR);
+  pacer.giveBack(30);
+  expect(await pacer.save(() => 30, signal)).toBe(30);
+  expect(clock.monotonic()).toBe(saved);
+});
+
+test('a walk saves its requests although the daemon restarts each ten minutes, often before the walk', async () => {
+  const { clock, newPacer } = await pacedMirror();
+  const begin = clock.monotonic();
+  let saved = 0;
+  for (let daemon = 0; saved === 0 && clock.monotonic() - begin < DAY; daemon += 1) {
+    const pacer = newPacer();
+    const stop = new AbortController();
+    const end = clock.sleep(10 * MINUTE).then(() => stop.abort());
+    // Another list is read first.
+    await pacer.take(true, stop.signal);
+    if (daemon % 2 === 0) saved = await pacer.save(() => 30, stop.signal).catch(() => 0);
+    await end;
+  }
+  expect(saved).toBe(30);
+});

@@ -40,8 +40,8 @@ export interface Ping {
 /** Why a request is sent, and the signal that cancels it while it waits at the gate. */
 export interface CallOptions extends Pick<Call, 'tries' | 'isProbe' | 'scheduled'> {
   readonly reason: Reason;
-  /** Pages, with this one, that a walk has to read without a pause. Default: it may pause. */
-  readonly inARow?: number | undefined;
+  /** A walk must not pause. Its list had `known` pages, and may have `expected`. Default: it may pause. */
+  readonly inARow?: Record<'known' | 'expected' | 'read', number> | undefined;
   readonly signal?: AbortSignal | undefined;
   /** The id of an inbox to request if the list of inboxes fails (see `Exchange.elsewhere`). */
   readonly knownInbox?: string | undefined;

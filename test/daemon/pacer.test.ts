@@ -17,11 +17,12 @@ test('requests that a walk has saved and gives back are there for the next walk'
   const { signal } = new AbortController();
   const pacer = newPacer();
   const begin = clock.monotonic();
-  expect(await pacer.save(() => 30, signal)).toBe(30);
+  expect(await pacer.save('list', () => 30, signal)).toBe(30);
   const saved = clock.monotonic();
   expect(saved - begin).toBeGreaterThan(3 * HOUR);
+  pacer.endPrepaid(30);
   pacer.giveBack(30);
-  expect(await pacer.save(() => 30, signal)).toBe(30);
+  expect(await pacer.save('list', () => 30, signal)).toBe(30);
   expect(clock.monotonic()).toBe(saved);
 });
 
@@ -35,7 +36,7 @@ test('a walk saves its requests although the daemon restarts each ten minutes, o
     const end = clock.sleep(10 * MINUTE).then(() => stop.abort());
     // Another list is read first.
     await pacer.take(true, stop.signal);
-    if (daemon % 2 === 0) saved = await pacer.save(() => 30, stop.signal).catch(() => 0);
+    if (daemon % 2 === 0) saved = await pacer.save('list', () => 30, stop.signal).catch(() => 0);
     await end;
   }
   expect(saved).toBe(30);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
 import type { TestHouse } from '../support/daemon.ts';
 import { pagesHouse } from '../support/pages-house.ts';
-import { firstInbox, mostInADay } from '../support/rows.ts';
+import { firstInbox, mostInADay, nthInbox } from '../support/rows.ts';
 
 /** Three lists of 30, 20 and 8 pages, at a pace of 10 requests an hour. */
 const HOUSE = {
@@ -21,18 +21,13 @@ function voidHourly({ sandbox, clock }: TestHouse): void {
   });
 }
 
-/**
- * The greatest age of a list of each kind, in hours, on the second day and later. After two days the first
- * list grows by a third.
- */
+/** The greatest age of a list of each kind, in hours, on the second day and later. */
 async function worstAges(house: TestHouse, days: number): Promise<Record<string, number>> {
-  const { clock, sandbox } = house;
+  const { clock } = house;
   const worst: Record<string, number> = {};
   await clock.sleep(1.5 * DAY);
   for (let hour = 36; hour < days * 24; hour += 1) {
     await clock.sleep(HOUR);
-    if (hour === 48)
-      for (let nth = 0; nth < 100; nth += 1) sandbox.world.addConversation(firstInbox(sandbox).id);
     for (const { list, completeAsOf } of (await house.status()).lists)
       worst[list] = Math.max(worst[list] ?? 0, (clock.now() - (completeAsOf?.getTime() ?? 0)) / HOUR);
   }
@@ -58,6 +53,43 @@ test.each([
     expect(arrivals.filter(({ status }) => status === 400).length).toBeLessThan(0.1 * arrivals.length);
   },
 );
+
+/** The service is out of reach for some minutes each few hours, from the second day on. */
+function breakOff({ sandbox, clock }: TestHouse, everyMs: number, lastsMs: number): void {
+  const begin = clock.now();
+  sandbox.script(() => {
+    const passed = clock.now() - begin;
+    return passed > DAY && passed % everyMs > everyMs - lastsMs ? 'reset' : undefined;
+  });
+}
+
+test.each([
+  ['5 minutes each hour', HOUR, 5 * MINUTE],
+  ['20 minutes each 6 hours', 6 * HOUR, 20 * MINUTE],
+])(
+  'they are read within a day and a half also if the service is out of reach for %s',
+  async (_how, everyMs, lastsMs) => {
+    const house = await pagesHouse({ ...HOUSE, sandbox: { ...HOUSE.sandbox, tokenLifeMs: 20 * MINUTE } });
+    breakOff(house, everyMs, lastsMs);
+    await house.start();
+    const { conversations } = await worstAges(house, 5);
+    expect(conversations).toBeLessThan(36);
+  },
+);
+
+test('a list that grows to five times its pages meanwhile is read to its end within two days', async () => {
+  const house = await pagesHouse({ ...HOUSE, sandbox: { ...HOUSE.sandbox, tokenLifeMs: 20 * MINUTE } });
+  const { clock, sandbox } = house;
+  await house.start();
+  await clock.sleep(2 * DAY);
+  const grown = clock.now();
+  const { id } = nthInbox(sandbox, 2);
+  for (let nth = 0; nth < 320; nth += 1) sandbox.world.addConversation(id);
+  await clock.sleep(2 * DAY);
+  const { lists } = await house.status();
+  const list = lists.find(({ list: kind, inboxId }) => kind === 'conversations' && inboxId === id);
+  expect(list!.completeAsOf!.getTime()).toBeGreaterThan(grown);
+});
 
 test('a walk that saves requests does not delay the end of an outage', async () => {
   const house = await pagesHouse({ ...HOUSE, sandbox: { ...HOUSE.sandbox, tokenLifeMs: 20 * MINUTE } });

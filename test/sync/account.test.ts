@@ -508,6 +508,23 @@ describe('the same account', () => {
     expect(read).toHaveLength(2);
   });
 
+  test('is known behind a new address whose list has some of its inboxes, while the others draw 429s', async () => {
+    const { mirror, move } = await movable(3);
+    move();
+    const before = mirror.sandbox.arrivals.length;
+    mirror.sandbox.script(({ path }) =>
+      /^\/v1\/inboxes\/\d+$/.test(path) ? { status: 429, body: '' } : undefined,
+    );
+    await mirror.sync();
+    const refused = mirror.sandbox.arrivals.slice(before).filter(({ status }) => status === 429);
+    mirror.clock.advance(HOUR);
+    const { stopped, lists } = await mirror.sync();
+    expect(stopped).toBeNull();
+    const complete = lists.filter(({ outcome }) => outcome === 'complete').map(({ key }) => key.list);
+    expect(complete).toEqual(expect.arrayContaining(['users', 'tags', 'conversations']));
+    expect(refused.length).toBeLessThanOrEqual(3);
+  });
+
   test('may lose all its inboxes, and have one of them back', async () => {
     const mirror = await synced();
     const { world } = mirror.sandbox;

@@ -32,3 +32,11 @@ export function patientClient(
       }
   });
 }
+
+/** A client whose every request waits for `take` before it goes to the gate. */
+export function pacedClient(client: Client, take: (options: CallOptions) => Promise<void>): Client {
+  return clientAround(client, async (send, options) => {
+    await take(options);
+    return await send();
+  });
+}

@@ -1,7 +1,6 @@
 import { type Budget, hourlyShare, scheduledCap } from '../../core/budget.ts';
 import { type Clock, DAY, HOUR, MINUTE } from '../../core/clock.ts';
 import type { Writer } from '../../mirror/mirror.ts';
-import type { CallOptions, Client } from '../../sync/deps.ts';
 import { meanDelay } from '../../sync/planning/pages/delay.ts';
 import { PagePlan } from '../../sync/planning/pages/plan.ts';
 import { Rates } from '../../sync/planning/pages/rates.ts';
@@ -17,7 +16,6 @@ import {
   requestsBetween,
   weightsAt,
 } from '../../sync/planning/profile.ts';
-import { clientAround } from './client-around.ts';
 
 /** The profile is learned again after a day. */
 const LEARN_EVERY_MS = DAY;
@@ -27,6 +25,12 @@ const LEARN_EVERY_MS = DAY;
  * in it, and at most so long: a person may lift a lowered budget.
  */
 const ROOM_WAIT_MS = { least: MINUTE, most: 10 * MINUTE };
+
+/** A walk of more than 1.25 turns is sent at the pace: to save for one turn takes half a day. */
+const MOST_IN_A_ROW = 1.25;
+
+/** A walk that was interrupted while it saved finds its tokens again for this many ms. */
+const KEPT_MS = HOUR;
 
 /** A walk that saves gets this share of the tokens that accrue. */
 const SAVED = 1 / 2;
@@ -54,6 +58,8 @@ export class Pacer {
   readonly #savers: { saved: number }[] = [];
   /** Tokens that a walk had saved when the last daemon ended. The next walk that saves gets them. */
   #savedBefore = 0;
+  /** What walks had saved when they were interrupted, by list. */
+  readonly #kept = new Map<string, { readonly saved: number; readonly until: number }>();
   #profile: Profile = FLAT;
   #intensity: Profile = FLAT;
   #timeline: { readonly line: Timeline; readonly madeAt: number } | null = null;
@@ -62,6 +68,8 @@ export class Pacer {
   #bucket: { tokens: number; at: number; anHour: number } | null = null;
   /** Requests that scheduled work may send before the ledger is read again. */
   #left = 0;
+  /** Requests that walks have saved for, and have not sent yet. */
+  #prepaid = 0;
   #readAt = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | null = null;
 
@@ -108,6 +116,14 @@ export class Pacer {
     }
   }
 
+  /** Takes a request that must not wait. @returns false if it would have to */
+  async takeAtOnce(): Promise<boolean> {
+    await this.#readLedger();
+    const hasRoom = this.#left > hourlyShare(this.#deps.budget) || this.#waitFor(this.#queue.length + 1) <= 0;
+    if (hasRoom) this.#spend();
+    return hasRoom;
+  }
+
   /**
    * Waits without a token until the day's budget may have room for a request of an order.
    * @param roomAt when it has room at the latest
@@ -120,38 +136,46 @@ export class Pacer {
   }
 
   /**
-   * Waits until a walk may send this many requests in a row, a turn at most. It saves half of the tokens that
-   * accrue, and those that the bucket cannot hold: the other requests go on, more slowly.
+   * Waits until a walk may send requests in a row, {@link mostInARow} at most. It saves half of the tokens
+   * that accrue, and those that the bucket cannot hold: the other requests go on, more slowly.
+   * @param list the walk's list, which finds again what it had saved when it was interrupted
    * @param requests how many; it may become fewer
    * @returns how many it may send
    * @throws the signal's reason
    */
-  async save(requests: () => number, signal: AbortSignal): Promise<number> {
+  async save(list: string, requests: () => number, signal: AbortSignal): Promise<number> {
     const { budget, clock } = this.#deps;
     const saver = { saved: 0 };
     this.#savers.push(saver);
     try {
       await this.#readLedger();
-      saver.saved = this.#savedBefore + this.#takeSurplus();
+      saver.saved = this.#savedBefore + this.#takeSurplus() + (this.#kept.get(list)?.saved ?? 0);
       this.#savedBefore = 0;
+      this.#kept.delete(list);
       for (;;) {
         signal.throwIfAborted();
         await this.#readLedger();
-        const wanted = Math.min(requests(), turnOf(budget));
+        const wanted = Math.min(requests(), mostInARow(budget));
         const bucket = this.#accrue();
         const anHour = saver === this.#savers[0] ? SAVED * (bucket?.anHour ?? 0) : 0;
         const waitMs = this.#waitUntil(wanted, saver.saved, anHour);
         if (waitMs <= 0) {
           saver.saved -= wanted;
           this.#left -= wanted;
+          this.#prepaid += wanted;
           return wanted;
         }
         await clock.sleep(waitMs, signal);
       }
     } finally {
       this.#savers.splice(this.#savers.indexOf(saver), 1);
-      if (this.#bucket !== null) this.#bucket.tokens += saver.saved;
+      this.#kept.set(list, { saved: saver.saved, until: this.#deps.clock.monotonic() + KEPT_MS });
     }
+  }
+
+  /** A walk sends requests that {@link save} has given, or sends them no more. */
+  endPrepaid(requests: number): void {
+    this.#prepaid -= requests;
   }
 
   /**
@@ -201,6 +225,11 @@ export class Pacer {
     const bucket = this.#bucket;
     if (bucket === null) return null;
     const at = this.#deps.clock.monotonic();
+    for (const [list, { saved, until }] of this.#kept) {
+      if (at < until) continue;
+      bucket.tokens += saved;
+      this.#kept.delete(list);
+    }
     const accrued = ((at - bucket.at) * bucket.anHour) / HOUR;
     const tokens = bucket.tokens + this.#spendable(accrued);
     bucket.tokens = Math.min(Math.max(mostCredit(bucket.anHour), bucket.tokens), tokens);
@@ -228,10 +257,11 @@ export class Pacer {
     const anHour = paceOf(supply, weightsAt(this.#profile, timezone, now));
     const at = clock.monotonic();
     const tokens = this.#accrue()?.tokens ?? (await this.#missed(anHour, now));
-    const saved = this.#savers.reduce((sum, saver) => sum + saver.saved, this.#savedBefore);
+    const savings = [...this.#savers, ...this.#kept.values()];
+    const saved = savings.reduce((sum, one) => sum + one.saved, this.#savedBefore);
     await mirror.saveCredit({ requests: tokens, at: now, anHour: this.#spendable(anHour), saved });
     this.#bucket = { tokens, at, anHour };
-    this.#left = supply.left;
+    this.#left = supply.left - this.#prepaid;
     this.#readAt = at;
   }
 
@@ -259,10 +289,7 @@ export class Pacer {
   }
 }
 
-/** A client whose every request waits for `take` before it goes to the gate. */
-export function pacedClient(client: Client, take: (options: CallOptions) => Promise<void>): Client {
-  return clientAround(client, async (send, options) => {
-    await take(options);
-    return await send();
-  });
+/** The most requests that a walk may save. */
+export function mostInARow(budget: Budget): number {
+  return Math.max(1, Math.floor(MOST_IN_A_ROW * turnOf(budget)));
 }

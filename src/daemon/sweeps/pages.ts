@@ -17,7 +17,8 @@ import { Backoff } from './rests/backoff.ts';
 import { isOwnFault, refusedUntil } from './rests/cooldowns.ts';
 import { LOST } from './lost.ts';
 import { PageRests } from './rests/page-rests.ts';
-import { pacedClient, type Pacer } from './pacer.ts';
+import { pacedClient } from './client-around.ts';
+import type { Pacer } from './pacer.ts';
 
 /** How single pages are read. */
 export interface ReadPages {

@@ -13,7 +13,7 @@ import { mayBegin, type PlaceClaim, PLACES } from '../../sync/planning/planner.t
 import { reachIn, sweepList } from '../../sync/sweep.ts';
 import { Cooldowns, isOwnFault, refusedUntil } from './rests/cooldowns.ts';
 import { listsForTest } from './outage-test.ts';
-import { pacedClient } from './pacer.ts';
+import { pacedClient } from './client-around.ts';
 import { PageReads, type PageReadsDeps, type ReadPages } from './pages.ts';
 import { RunningSweeps } from './running.ts';
 import { Turn, type TurnDeps } from './turn.ts';

@@ -4,8 +4,9 @@ import { listId } from '../../core/lists.ts';
 import type { Log } from '../../session/log.ts';
 import type { CallOptions } from '../../sync/deps.ts';
 import type { DueList } from '../../sync/planning/agenda.ts';
+import { RowBroken } from '../../sync/pages/row.ts';
 import { turnOf } from '../../sync/planning/planner.ts';
-import type { Pacer } from './pacer.ts';
+import { mostInARow, type Pacer } from './pacer.ts';
 
 const NO_END =
   "the first filling of a list has cost more than a day's requests and has not ended; " +
@@ -13,11 +14,8 @@ const NO_END =
 
 const TURN_OVER = 'its turn is over; other lists go first';
 
-/** A walk of more than 1.25 turns is sent at the pace: to save for one turn takes half a day. */
-const MOST_IN_A_ROW = 1.25;
-
 export interface TurnDeps {
-  readonly pacer: Pick<Pacer, 'take' | 'save' | 'giveBack'>;
+  readonly pacer: Pick<Pacer, 'take' | 'takeAtOnce' | 'save' | 'endPrepaid' | 'giveBack'>;
   readonly budget: Budget;
   readonly log: Log;
   /** First fillings that have used up a turn share the requests that need not wait for the pace. */
@@ -34,7 +32,7 @@ export class Turn {
   #requests: number;
   /** Requests that have their tokens already. */
   #prepaid = 0;
-  /** Requests that need not wait after the prepaid ones: the walk may be longer than a turn, or has grown. */
+  /** Requests that may follow the prepaid ones at once, if there is room: the list may have grown. */
   #more = 0;
 
   constructor(deps: TurnDeps, list: DueList, stop: AbortController) {
@@ -48,27 +46,29 @@ export class Turn {
    * Waits until a request may go to the gate. Stops the sweep at the end of its turn, before a page:
    * questions about rows come to an end by themselves, and would begin again. A first filling need not wait
    * for the pace until it has cost a day's requests. A walk that must not pause saves the tokens of its pages
-   * first, a turn at most.
+   * first.
+   * @throws the signal's reason, or RowBroken if a walk that must not pause would wait amid its pages
    */
   async take({ reason, inARow }: CallOptions): Promise<void> {
     const { pacer, log, budget } = this.#deps;
     const { key, first, spent } = this.#list;
     const { signal } = this.#stop;
     const aDay = scheduledCap(budget);
-    if (this.#prepaid > 0) this.#prepaid -= 1;
-    else if (inARow !== undefined && this.#more > 0) {
-      this.#more -= 1;
-      await pacer.take(true, signal);
-    } else {
+    if (this.#prepaid > 0) this.#usePrepaid();
+    else if (inARow !== undefined && this.#more > 0 && (await pacer.takeAtOnce())) this.#more -= 1;
+    else {
       const aTurn = turnOf(budget);
       if (reason !== 'probe' && this.#requests > spent && this.#requests % aTurn === 0)
         this.#stop.abort(new MirrorError('STOPPED', TURN_OVER));
       const unpaced = first ? aDay / Math.max(1, this.#deps.wornFillings()) : 0;
       const isFree = this.#requests < unpaced;
-      if (isFree || inARow === undefined || inARow > MOST_IN_A_ROW * aTurn) await pacer.take(isFree, signal);
+      if (isFree || inARow === undefined || inARow.known > mostInARow(budget))
+        await pacer.take(isFree, signal);
+      else if (inARow.read > 0) throw new RowBroken();
       else {
-        const requests = (): number => (this.#deps.isTest() ? 1 : inARow);
-        this.#prepaid = (await pacer.save(requests, signal)) - 1;
+        const requests = (): number => (this.#deps.isTest() ? 1 : inARow.expected);
+        this.#prepaid = await pacer.save(listId(key), requests, signal);
+        this.#usePrepaid();
         this.#more = this.#prepaid;
       }
     }
@@ -77,9 +77,16 @@ export class Turn {
       log.error({ list: listId(key), requests: this.#requests }, NO_END);
   }
 
+  #usePrepaid(): void {
+    this.#prepaid -= 1;
+    this.#deps.pacer.endPrepaid(1);
+  }
+
   /** The sweep has ended. */
   end(): void {
-    this.#deps.pacer.giveBack(this.#prepaid);
+    const { pacer } = this.#deps;
+    pacer.endPrepaid(this.#prepaid);
+    pacer.giveBack(this.#prepaid);
     this.#prepaid = 0;
   }
 }

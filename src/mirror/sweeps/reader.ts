@@ -12,7 +12,7 @@ export interface LatestSweep extends ListKey {
   readonly reason: Reason;
   readonly state: SweepState;
   readonly pages: number;
-  /** How often a refused page token has made it begin again at its first page. */
+  /** How often it has begun again at its first page because its page tokens expire. */
   readonly restarts: number;
   /** Requests that its pages have cost, those from before a restart included. */
   readonly requests: number;

@@ -6,7 +6,7 @@ import { INBOXES, type Item } from '../../core/lists.ts';
 import { type Access, accessId } from '../../core/secrets.ts';
 import type { KnownAccount, KnownInbox } from '../../mirror/gate/account.ts';
 import type { Writer } from '../../mirror/mirror.ts';
-import type { CallOptions, Client, Page } from '../../service/client.ts';
+import type { CallOptions, Client, Found, Page } from '../../service/client.ts';
 import type { SweepDeps } from '../deps.ts';
 import {
   emailOf,
@@ -189,15 +189,20 @@ export class AccountCheck {
     listed: readonly ListedInbox[],
   ): Promise<ListedInbox[]> {
     const once = { ...options, tries: 1, isProbe: true };
+    const lacking = lackingIn(known, listed).slice(0, MOST_LACKING_ASKED);
     const strangers: ListedInbox[] = [];
     let returned = 0;
     let fault: MirrorError | null = null;
-    for (const { id, email } of lackingIn(known, listed).slice(0, MOST_LACKING_ASKED)) {
-      const found = await client.getInbox(id, once).catch((error: unknown) => {
-        if (!isMirrorError(error, ...NO_ANSWER)) throw error;
+    for (const { id, email } of lacking) {
+      let found: Found = null;
+      try {
+        found = await client.getInbox(id, once);
+      } catch (error) {
+        if (!isMirrorError(error, ...NO_ANSWER, 'GATE_PAUSED')) throw error;
         if (error.code !== 'LIST_FORBIDDEN') fault ??= error;
-        return null;
-      });
+        // After a 429 a further question would only wait for the end of the pause.
+        if (error.code === 'GATE_PAUSED' || error.status === 429) break;
+      }
       if (found?.item.id !== id) continue;
       const shown = { id, email: emailOf(found.item) };
       if (!isSameAddress(email, shown.email)) strangers.push(shown);

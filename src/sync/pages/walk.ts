@@ -5,13 +5,8 @@ import type { Page } from '../../service/client.ts';
 import type { PagesByToken } from '../account/account.ts';
 import { countRows, type SweepDeps, type SweepOptions, type Tally } from '../deps.ts';
 import { EndGuard } from './endless.ts';
+import { MOST_RESTARTS, Row, RowBroken } from './row.ts';
 import { reportUnknown } from './unknown.ts';
-
-/** A walk restarts at its first page at most twice after a refused token, whatever run or turn reads it. */
-const MOST_RESTARTS = 2;
-
-/** A list may have grown so much since it was last complete. */
-const GROWN = 1.1;
 
 /**
  * Fetches and applies the list's pages, from the sweep's token to the last page. Adds to `tally`.
@@ -29,6 +24,7 @@ export async function walk(
   let sweep = opened;
   // A resync reads a list to its end, whatever its length.
   const known = reason === 'resync' ? null : await mirror.sweeps.lastComplete(sweep);
+  const row = new Row(known?.pages ?? null);
   let guard = new EndGuard(known?.pages ?? null);
   let ahead = await readAhead(deps, sweep, options);
   const lacking: Record<string, number> = {};
@@ -36,15 +32,18 @@ export async function walk(
     let page: Page;
     try {
       const early = ahead.get(sweep.nextPage);
-      const call = { ...request, inARow: inARow(sweep, known?.pages) };
+      const call = { ...request, inARow: row.next(sweep) };
       const send = (): Promise<Page> => client.listPage(sweep, sweep.nextPage, call);
       page = early ?? (await account.proven(client, request, send));
     } catch (error) {
-      if (!isMirrorError(error, 'TOKEN_REFUSED') || sweep.restarts >= MOST_RESTARTS) throw error;
+      const isRefused = isMirrorError(error, 'TOKEN_REFUSED');
+      const mayRestart = isRefused ? sweep.restarts < MOST_RESTARTS : error instanceof RowBroken;
+      if (!mayRestart) throw error;
+      row.restart(sweep);
       sweep = await mirror.sweeps.restart(sweep);
       guard = new EndGuard(known?.pages ?? null);
       ahead = await readAhead(deps, sweep, options);
-      onEvent({ kind: 'restarted', key: sweep, cause: error.message });
+      if (isRefused) onEvent({ kind: 'restarted', key: sweep, cause: error.message });
       continue;
     }
     guard.check(sweep, page);
@@ -66,12 +65,6 @@ export async function walk(
   }
   for (const [field, rows] of Object.entries(lacking)) onEvent({ kind: 'lacking', key: sweep, field, rows });
   return sweep;
-}
-
-/** The pages that the last walk of a sweep must read without a pause, because its tokens seem to expire. */
-function inARow({ restarts, pages }: Sweep, known: number | undefined): number | undefined {
-  if (restarts < MOST_RESTARTS || known === undefined) return undefined;
-  return Math.max(1, Math.ceil(GROWN * known) + 1 - pages);
 }
 
 /** The pages of `inboxes` that show whose they are, before any is applied; no page of another list. */

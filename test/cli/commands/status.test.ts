@@ -421,7 +421,7 @@ describe('status begins', () => {
     await program.run('sync');
     const { stdout } = await program.run('status');
     expect(stdout).toMatch(
-      /sweep interrupted after 1 page, begun again 2 times after a refused page token, /,
+      /sweep interrupted after 1 page, begun again 2 times because its page tokens expire, /,
     );
     const { lists } = JSON.parse((await program.run('status', '--json')).stdout) as {
       lists: { list: string; sweep: unknown }[];

@@ -156,7 +156,7 @@ function stateOf(output: Output, list: JudgedList, { now, leaseHeld, outage }: J
 }
 
 function restartsOf({ restarts }: LatestSweep): string {
-  return restarts === 0 ? '' : `begun again ${plural(restarts, 'time')} after a refused page token, `;
+  return restarts === 0 ? '' : `begun again ${plural(restarts, 'time')} because its page tokens expire, `;
 }
 
 function missedWords(list: JudgedList, now: number): string {

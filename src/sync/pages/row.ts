@@ -1,0 +1,44 @@
+import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
+import type { CallOptions } from '../deps.ts';
+
+/** A walk restarts at its first page at most twice after a refused token, whatever run or turn reads it. */
+export const MOST_RESTARTS = 2;
+
+/** A list may have grown so much since it was last complete. */
+const GROWN = 1.1;
+
+/** A list of which more pages were read than were known may have half as many more, and at least 20 more. */
+const LONGER = { factor: 1.5, pages: 20 };
+
+/** A walk that has to read its pages in a row would wait amid them: its page token may expire meanwhile. */
+export class RowBroken extends Error {
+  constructor() {
+    super('the walk would wait amid its pages');
+  }
+}
+
+/** Which walk has to read its pages in a row: the last one of a sweep whose page tokens seem to expire. */
+export class Row {
+  #known: number | null;
+  #expected: number;
+
+  /** @param known pages of the last complete sweep; null if there is none, or if the walk may wait */
+  constructor(known: number | null) {
+    this.#known = known;
+    this.#expected = Math.ceil(GROWN * (known ?? 0)) + 1;
+  }
+
+  /** How the next page is requested; undefined if the walk may wait before it. */
+  next({ list, restarts, pages }: Sweep): CallOptions['inARow'] {
+    // The first pages of `inboxes` are read ahead, by the pace.
+    if (list === 'inboxes' || restarts < MOST_RESTARTS || this.#known === null) return undefined;
+    return { known: this.#known, expected: this.#expected, read: pages };
+  }
+
+  /** The walk begins again. */
+  restart({ pages }: Sweep): void {
+    if (this.#known === null || pages <= this.#known) return;
+    this.#known = pages;
+    this.#expected = Math.ceil(Math.max(LONGER.factor * pages, pages + LONGER.pages));
+  }
+}

@@ -143,24 +143,11 @@ describe('of a mirror that has been filled', () => {
     ]);
   });
 
-  test('a column with a long name, and a file of text that would fill the memory, are errors', async () => {
-    const { ask } = house;
-    const long = await asked(ask, `SELECT 1 AS "${'x'.repeat(201)}"`, '/ask.json');
-    expect([long.status, words(long)]).toEqual([400, expect.stringContaining('a name of 201 characters')]);
-    const name = 'x'.repeat(200);
-    const many = `WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 100000)
-      SELECT n AS "${name}1", n AS "${name.slice(1)}2" FROM t`.replaceAll(`${name}1`, name);
-    const json = await asked(ask, many, '/ask.json');
-    expect([json.status, words(json)]).toEqual([400, expect.stringContaining('more than 32 MB')]);
-    const csv = await asked(ask, many, '/ask.csv');
-    expect([csv.status, csv.body.length > 1_000_000]).toEqual([200, true]);
-  });
-
-  test('the page shows at most 10,000 cells, and says that a download has more', async () => {
+  test('the page shows at most 10,000 cells, and says that there are more', async () => {
     const { ask } = house;
     const columns = Array.from({ length: 500 }, (_, nth) => `1 AS c${nth}`).join(', ');
     const page = await asked(ask, `SELECT ${columns} FROM conversations`);
-    expect(words(page)).toContain('The first 20 rows; a download has more.');
+    expect(words(page)).toContain('The first 20 rows of more.');
   });
 
   test('a download as Parquet has all rows, and each column the kind that its values have', async () => {

@@ -7,8 +7,11 @@ import { onlyReading, withoutPragma } from './guard.ts';
 /** A question is at most this many characters long. */
 const MOST_SQL = 8000;
 
-/** An answer is cut after this many characters, so that the process of the caller can hold it. */
-const MOST_CHARACTERS = 20 * 1024 * 1024;
+/**
+ * An answer is cut after this many characters, as `charactersOf` counts them: the process of the caller holds
+ * it, beside the child process, and systemd's `MemoryMax` bounds both.
+ */
+export const MOST_CHARACTERS = 20 * 1024 * 1024;
 
 /** The name of a column is at most this many characters long: a file of JSON repeats it in each row. */
 const LONGEST_NAME = 200;
@@ -25,7 +28,8 @@ const LONGEST_MS = 10 * SECOND;
  */
 export interface Questions {
   /**
-   * @param mostRows the answer is cut after this many rows
+   * @param mostRows the answer is cut after this many rows, or after {@link MOST_CHARACTERS}; `complete` is
+   *   then false
    * @param left aborted when the person leaves: the query then stops
    * @throws MirrorError `USAGE` if the SQL is wrong, writes, returns no rows, takes too long, needs too much
    *   memory or is refused (`guard.ts`), or if too many questions are under way

@@ -1,10 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { isMirrorError, MirrorError } from '../../core/errors.ts';
+import { thousands } from '../../core/humanize.ts';
 import { escapeHidden } from '../../core/json.ts';
 import { asJson, asText, csvOf, withoutFormula } from '../../query/cells.ts';
 import type { BoundedRows } from '../../query/reads/bounded.ts';
-import type { Questions } from '../../query/reads/question.ts';
+import { MOST_CHARACTERS, type Questions } from '../../query/reads/question.ts';
 import type { Cell } from '../../query/result.ts';
 import { sendText, whenClosed } from '../frame/answer.ts';
 
@@ -27,11 +28,21 @@ export const FORMS = {
   parquet: { name: 'Parquet', type: 'application/vnd.apache.parquet', contentOf: asParquet },
 } as const;
 
+const ROWS = `${thousands(MOST_ROWS)} rows`;
+const VALUES = `${megabytes(MOST_CHARACTERS)} of values`;
+
+/** The limits of a file, for people. */
+export const LIMITS = `at most ${ROWS} and ${VALUES}; CSV and JSON at most ${megabytes(MOST_WRITTEN)}`;
+
+const COMMANDS =
+  '`inbox-mirror query --format csv` (or `--json`) prints all rows, and `inbox-mirror export` writes whole ' +
+  'tables and views.';
+
 const BUSY = `${MOST_AT_ONCE} files are being downloaded now. Try again in some seconds.`;
 
 /**
- * Adds `GET /ask.csv?sql=`, `/ask.json` and `/ask.parquet`: an answer as a file. Wrong SQL is a 400, too many
- * downloads a 503.
+ * Adds `GET /ask.csv?sql=`, `/ask.json` and `/ask.parquet`: an answer as a file. Wrong SQL and an answer
+ * beyond the limits are a 400, too many downloads a 503.
  */
 export function addDownloads(inside: FastifyInstance, questions: Questions): void {
   let underWay = 0;
@@ -45,6 +56,7 @@ export function addDownloads(inside: FastifyInstance, questions: Questions): voi
       const closed = whenClosed(reply);
       try {
         const answer = await questions.ask(sql, MOST_ROWS, closed);
+        if (!answer.complete) throw tooMuch(answer);
         const name = `attachment; filename="answer.${format}"`;
         const content = await contentOf(answer);
         return await sendText(request, reply.type(type).header('content-disposition', name), content);
@@ -97,12 +109,25 @@ async function written(rows: Cell[][], write: (some: Cell[][]) => string): Promi
   return parts;
 }
 
+/** A file that lacks rows would give false sums. */
+function tooMuch({ rows }: BoundedRows): MirrorError {
+  const [limit, less] = rows.length === MOST_ROWS ? [ROWS, 'rows'] : [VALUES, 'rows or columns'];
+  return new MirrorError(
+    'USAGE',
+    `The answer has more than ${limit}, and a file here cannot hold them. Ask for fewer ${less}. ${COMMANDS}`,
+  );
+}
+
 function tooLarge(): MirrorError {
   return new MirrorError(
     'USAGE',
-    `The file would have more than ${MOST_WRITTEN / 1024 / 1024} MB. Ask for fewer rows or columns, ` +
-      'download Parquet, or use `inbox-mirror query`.',
+    `The file would have more than ${megabytes(MOST_WRITTEN)}. Ask for fewer rows or columns, or download ` +
+      `Parquet. ${COMMANDS}`,
   );
+}
+
+function megabytes(characters: number): string {
+  return `${characters / 1024 / 1024} MB`;
 }
 
 function uniqueNames(columns: BoundedRows['columns']): string[] {

@@ -13,12 +13,12 @@ import { type PageContent, section, table } from '../frame/layout.ts';
 import { stampOf } from '../frame/stamp.ts';
 import type { Visit } from '../pages.ts';
 import { chartOf } from './chart.ts';
-import { FORMS } from './downloads.ts';
+import { FORMS, LIMITS } from './downloads.ts';
 
 /** The page shows at most this many cells. */
 const MOST_CELLS = 10_000;
 
-/** A page shows at most this many rows, and this many characters of a cell. The downloads have all. */
+/** A page shows at most this many rows, and this many characters of a cell. A download has all. */
 const MOST_ROWS = 200;
 const MOST_CHARACTERS = 300;
 
@@ -101,14 +101,15 @@ function answerSection(answer: BoundedRows, sql: string, copy: FirstCopy | null)
   const address = new URLSearchParams({ sql });
   const count = complete
     ? `${plural(rows.length, 'row')}.`
-    : `The first ${plural(rows.length, 'row')}; a download has more.`;
+    : `The first ${plural(rows.length, 'row')} of more.`;
   return section(
     'Answer',
     html`<p>
-        Download all rows:
+        Download${!complete && ` (${LIMITS})`}:
         ${Object.entries(FORMS).map(([format, { name }], index) => {
           const href = `/ask.${format}?${String(address)}`;
-          return html`${index > 0 && ', '}<a href="${href}" download="answer.${format}">${name}</a>`;
+          // No attribute `download`: with it, browsers show no error in place of the file.
+          return html`${index > 0 && ', '}<a href="${href}">${name}</a>`;
         })}
       </p>
       ${chartOf(answer)}${table('Answer', heads, cells, 'The answer has no row.')}`,

@@ -239,7 +239,9 @@ async function asFault(
   if (!(error instanceof DatabaseError)) return failure;
   const { code = '', message, position, hint } = error;
   if (code === '25006') return readOnlyHere(error);
-  if (failure instanceof MirrorError && !OF_THE_SQL.has(code)) return failure;
+  // A statement with `$1`. A pooler has other errors with this code.
+  const lacksParameters = code === '08P01' && message.includes('parameters');
+  if (failure instanceof MirrorError && !lacksParameters && !OF_THE_SQL.has(code)) return failure;
   if (code === '42601' && message.includes('multiple commands')) return severalStatements(error);
   const missing = missingIn(error);
   const older = missing === null ? null : olderMirror({ dialect: postgresql, name, applied }, missing, sql);

@@ -2,7 +2,7 @@ import { isMirrorError } from '../../core/errors.ts';
 import type { CallOptions, Client } from '../../sync/deps.ts';
 
 /** A client whose every request is sent by `around`. */
-export function clientAround(
+function clientAround(
   client: Client,
   around: <Result>(send: () => Promise<Result>, options: CallOptions) => Promise<Result>,
 ): Client {

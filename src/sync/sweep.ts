@@ -19,7 +19,7 @@ export async function sweepList(deps: SweepDeps, key: ListKey, options: SweepOpt
   if (sweep.pages > 0 && !sweep.walked && (await mirror.sweeps.isStuck(sweep)))
     sweep = await mirror.sweeps.replace(sweep, options.reason, clock.now());
   const askedBefore = sweep.walked;
-  const { pages, restarts } = sweep;
+  const { pages, restarts, startedAt } = sweep;
   let held = 0;
   const tally: Tally = { inserted: 0, changed: 0, deleted: 0 };
   onEvent({ kind: 'list-begun', key, resumedAtPage: sweep.pages });
@@ -28,7 +28,8 @@ export async function sweepList(deps: SweepDeps, key: ListKey, options: SweepOpt
     if (sweep.walked) await deps.account.prove(deps.client, { reason: options.reason, signal });
     sweep = await walk(deps, sweep, options, tally);
     // A walk that has restarted has read every page in this run.
-    const isResumed = pages > 0 && sweep.restarts === restarts;
+    const hasRestarted = sweep.restarts > restarts || sweep.startedAt > startedAt;
+    const isResumed = pages > 0 && !hasRestarted;
     held = await settleSuspects(deps, sweep, { ...options, askedBefore, isResumed }, tally);
     await mirror.sweeps.complete(sweep, clock.now());
   } catch (error) {

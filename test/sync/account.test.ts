@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { HOUR } from '../../src/core/clock.ts';
-import { MirrorError } from '../../src/core/errors.ts';
+import { isMirrorError, MirrorError } from '../../src/core/errors.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import type { Client, Page } from '../../src/service/client.ts';
 import type { Http } from '../../src/service/http.ts';
@@ -523,6 +523,18 @@ describe('the same account', () => {
     const complete = lists.filter(({ outcome }) => outcome === 'complete').map(({ key }) => key.list);
     expect(complete).toEqual(expect.arrayContaining(['users', 'tags', 'conversations']));
     expect(refused.length).toBeLessThanOrEqual(3);
+  });
+
+  test('is not taken for another one by the one answer that came before a 429', async () => {
+    const { mirror, move } = await movable(3);
+    const { sandbox } = mirror;
+    move();
+    firstInbox(sandbox).email = 'new-address@example.com';
+    sandbox.script(({ path }) =>
+      path === `/v1/inboxes/${nthInbox(sandbox, 1).id}` ? { status: 429, body: '' } : undefined,
+    );
+    const { stopped } = await mirror.sync();
+    expect(isMirrorError(stopped, 'OTHER_ACCOUNT')).toBe(false);
   });
 
   test('may lose all its inboxes, and have one of them back', async () => {

@@ -106,15 +106,20 @@ export class Sweeps extends SweepReader {
     });
   }
 
-  /** Restarts the walk at the first page. Applied rows stay. */
-  async restart(sweep: Sweep): Promise<Sweep> {
+  /**
+   * Restarts the walk at the first page. Applied rows stay.
+   * @param startedAt when it starts anew; default: a token was refused, which counts
+   */
+  async restart(sweep: Sweep, startedAt?: number): Promise<Sweep> {
     return await this.#fenced.write(async (tx) => {
       await refuseEnded(tx, sweep);
       await tx.execute(
         `UPDATE sweeps SET next_page = NULL, pages = 0, items = 0, rejected = 0, without_id = 0,
-           restarts = restarts + 1
+           restarts = restarts + $2, started_at = $3
          WHERE id = $1`,
         sweep.id,
+        startedAt === undefined ? 1 : 0,
+        iso(startedAt ?? sweep.startedAt.getTime()),
       );
       await tx.execute(`DELETE FROM sweep_pages WHERE sweep_id = $1`, sweep.id);
       await tx.execute(

@@ -240,7 +240,7 @@ async function asFault(
   const { code = '', message, position, hint } = error;
   if (code === '25006') return readOnlyHere(error);
   // A statement with `$1`. A pooler has other errors with this code.
-  const lacksParameters = code === '08P01' && message.includes('parameters');
+  const lacksParameters = code === '08P01' && error.routine === 'exec_bind_message';
   if (failure instanceof MirrorError && !lacksParameters && !OF_THE_SQL.has(code)) return failure;
   if (code === '42601' && message.includes('multiple commands')) return severalStatements(error);
   const missing = missingIn(error);

@@ -170,7 +170,7 @@ export class AccountCheck {
     let strangers: readonly ListedInbox[] = [];
     if (!accepts && isOther(known.inboxes, listed, { isComplete, isProven })) strangers = listed;
     else if (!accepts && !isProven && !isProof(known.inboxes, listed))
-      strangers = await this.#strangersById(client, options, known.inboxes, listed);
+      strangers = await this.#strangersById(client, options, known.inboxes, { listed, isComplete });
     if (this.access() !== accessId(access)) return await this.readInboxes(client, options, false);
     if (strangers.length > 0) throw await this.#refuse(access, known, strangers);
     await this.#record(access, known);
@@ -186,13 +186,14 @@ export class AccountCheck {
     client: Client,
     options: CallOptions,
     known: readonly KnownInbox[],
-    listed: readonly ListedInbox[],
+    { listed, isComplete }: { listed: readonly ListedInbox[]; isComplete: boolean },
   ): Promise<ListedInbox[]> {
     const once = { ...options, tries: 1, isProbe: true };
     const lacking = lackingIn(known, listed).slice(0, MOST_LACKING_ASKED);
     const strangers: ListedInbox[] = [];
     let returned = 0;
     let fault: MirrorError | null = null;
+    let isCut = false;
     for (const { id, email } of lacking) {
       let found: Found = null;
       try {
@@ -201,7 +202,8 @@ export class AccountCheck {
         if (!isMirrorError(error, ...NO_ANSWER, 'GATE_PAUSED')) throw error;
         if (error.code !== 'LIST_FORBIDDEN') fault ??= error;
         // After a 429 a further question would only wait for the end of the pause.
-        if (error.code === 'GATE_PAUSED' || error.status === 429) break;
+        isCut = error.code === 'GATE_PAUSED' || error.status === 429;
+        if (isCut) break;
       }
       if (found?.item.id !== id) continue;
       const shown = { id, email: emailOf(found.item) };
@@ -209,7 +211,11 @@ export class AccountCheck {
       returned += 1;
       if (returned === MOST_SHOWN) break;
     }
-    if (fault !== null && returned === 0 && !showsAny(known, listed)) throw fault;
+    const decides = returned > 0 && !isCut;
+    // No inbox is read that a complete list lacks.
+    const mayBeRead = showsAny(known, listed) && (isComplete || !isCut);
+    if (fault !== null && !decides && !mayBeRead) throw fault;
+    if (isCut) return [];
     return isMost(strangers.length, returned) ? strangers : [];
   }
 

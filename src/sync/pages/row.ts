@@ -22,10 +22,14 @@ export class Row {
   #known: number | null;
   #expected: number;
 
-  /** @param known pages of the last complete sweep; null if there is none, or if the walk may wait */
-  constructor(known: number | null) {
+  /**
+   * @param known pages of the last complete sweep; null if there is none, or if the walk may wait
+   * @param reached pages that the list has had since then
+   */
+  constructor(known: number | null, reached: number) {
     this.#known = known;
     this.#expected = Math.ceil(GROWN * (known ?? 0)) + 1;
+    if (reached >= this.#expected) this.#reach(reached);
   }
 
   /** How the next page is requested; undefined if the walk may wait before it. */
@@ -37,6 +41,10 @@ export class Row {
 
   /** The walk begins again. */
   restart({ pages }: Sweep): void {
+    this.#reach(pages);
+  }
+
+  #reach(pages: number): void {
     if (this.#known === null || pages <= this.#known) return;
     this.#known = pages;
     this.#expected = Math.ceil(Math.max(LONGER.factor * pages, pages + LONGER.pages));

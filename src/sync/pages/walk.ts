@@ -1,5 +1,6 @@
 import { isMirrorError, MirrorError } from '../../core/errors.ts';
 import { describeList } from '../../core/lists.ts';
+import type { Writer } from '../../mirror/mirror.ts';
 import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
 import type { Page } from '../../service/client.ts';
 import type { PagesByToken } from '../account/account.ts';
@@ -24,7 +25,7 @@ export async function walk(
   let sweep = opened;
   // A resync reads a list to its end, whatever its length.
   const known = reason === 'resync' ? null : await mirror.sweeps.lastComplete(sweep);
-  const row = new Row(known?.pages ?? null);
+  const row = new Row(known?.pages ?? null, await reachedPages(mirror, opened, known));
   let guard = new EndGuard(known?.pages ?? null);
   let ahead = await readAhead(deps, sweep, options);
   const lacking: Record<string, number> = {};
@@ -40,7 +41,7 @@ export async function walk(
       const mayRestart = isRefused ? sweep.restarts < MOST_RESTARTS : error instanceof RowBroken;
       if (!mayRestart) throw error;
       row.restart(sweep);
-      sweep = await mirror.sweeps.restart(sweep);
+      sweep = await mirror.sweeps.restart(sweep, isRefused ? undefined : clock.now());
       guard = new EndGuard(known?.pages ?? null);
       ahead = await readAhead(deps, sweep, options);
       if (isRefused) onEvent({ kind: 'restarted', key: sweep, cause: error.message });
@@ -65,6 +66,16 @@ export async function walk(
   }
   for (const [field, rows] of Object.entries(lacking)) onEvent({ kind: 'lacking', key: sweep, field, rows });
   return sweep;
+}
+
+/** The pages that an interrupted walk has shown the list to have: its rows were applied. 0: unknown. */
+async function reachedPages(
+  mirror: Writer,
+  sweep: Sweep,
+  known: { readonly items: number; readonly pages: number } | null,
+): Promise<number> {
+  if (sweep.restarts < MOST_RESTARTS || known === null || known.items === 0) return 0;
+  return Math.ceil(((await mirror.suspects.countLive(sweep)) * known.pages) / known.items);
 }
 
 /** The pages of `inboxes` that show whose they are, before any is applied; no page of another list. */

@@ -36,18 +36,25 @@ export class SuspectReader {
 
   /** Counts the list's live rows that wait for their second witness. */
   async count(key: ListKey): Promise<number> {
-    const { table, scope } = itemSql(key.list, this.#database.dialect);
-    const [row] = await this.#database.query<{ n: number }>(
-      `SELECT count(*) AS n FROM ${table} WHERE ${scope} AND ${IS_SUSPECT}`,
-      key.inboxId,
-    );
-    return row?.n ?? 0;
+    return await this.#countRows(key, IS_SUSPECT);
+  }
+
+  /** Counts the list's live rows. */
+  async countLive(key: ListKey): Promise<number> {
+    return await this.#countRows(key, 'deleted_at IS NULL');
   }
 
   /** Counts the unlisted rows of all lists. */
   async countUnlisted(): Promise<number> {
     const counts = await countUnlisted(this.#database);
     return [...counts.values()].reduce((sum, rows) => sum + rows, 0);
+  }
+
+  async #countRows({ list, inboxId }: ListKey, condition: string): Promise<number> {
+    const { table, scope } = itemSql(list, this.#database.dialect);
+    const from = `${table} WHERE ${scope} AND ${condition}`;
+    const [row] = await this.#database.query<{ n: number }>(`SELECT count(*) AS n FROM ${from}`, inboxId);
+    return row?.n ?? 0;
   }
 
   /** When the service was last asked for each of the list's suspects on which the answer decided nothing. */

@@ -26,7 +26,7 @@ const LEARN_EVERY_MS = DAY;
  */
 const ROOM_WAIT_MS = { least: MINUTE, most: 10 * MINUTE };
 
-/** A walk of more than 1.25 turns is sent at the pace: to save for one turn takes half a day. */
+/** A list of 1.25 turns or more is read at the pace: to save for one turn takes half a day. */
 const MOST_IN_A_ROW = 1.25;
 
 /** A walk that was interrupted while it saved finds its tokens again for this many ms. */
@@ -149,7 +149,7 @@ export class Pacer {
     this.#savers.push(saver);
     try {
       await this.#readLedger();
-      saver.saved = this.#savedBefore + this.#takeSurplus() + (this.#kept.get(list)?.saved ?? 0);
+      saver.saved += this.#savedBefore + this.#takeSurplus() + (this.#kept.get(list)?.saved ?? 0);
       this.#savedBefore = 0;
       this.#kept.delete(list);
       for (;;) {

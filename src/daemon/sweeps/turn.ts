@@ -62,7 +62,7 @@ export class Turn {
         this.#stop.abort(new MirrorError('STOPPED', TURN_OVER));
       const unpaced = first ? aDay / Math.max(1, this.#deps.wornFillings()) : 0;
       const isFree = this.#requests < unpaced;
-      if (isFree || inARow === undefined || inARow.known > mostInARow(budget))
+      if (isFree || inARow === undefined || inARow.known >= mostInARow(budget))
         await pacer.take(isFree, signal);
       else if (inARow.read > 0) throw new RowBroken();
       else {

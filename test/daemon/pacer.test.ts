@@ -11,9 +11,9 @@ import { quickMirror } from '../support/template.ts';
 const BUDGET = { perSecond: 1, perDay: 280, reserved: 40, pageSize: 10 };
 
 /** A mirror that has sent no request, and the pacers of its daemons. */
-async function pacedMirror() {
+async function pacedMirror(budget = BUDGET) {
   const { writer, clock } = await quickMirror();
-  return { clock, newPacer: () => new Pacer({ mirror: writer, clock, budget: BUDGET, timezone: 'UTC' }) };
+  return { clock, newPacer: () => new Pacer({ mirror: writer, clock, budget, timezone: 'UTC' }) };
 }
 
 test('requests that a walk has saved and gives back are there for the next walk', async () => {
@@ -44,6 +44,17 @@ test('a walk saves its requests although the daemon restarts each ten minutes, o
     await end;
   }
   expect(saved).toBe(30);
+});
+
+test('requests that walks have saved, and not sent yet, are left to them', async () => {
+  const { clock, newPacer } = await pacedMirror({ ...BUDGET, perDay: 50, reserved: 10 });
+  const pacer = newPacer();
+  const { signal } = new AbortController();
+  for (const list of ['1', '2', '3']) expect(await pacer.save(list, () => 12, signal)).toBe(12);
+  await clock.sleep(2 * MINUTE);
+  let others = 0;
+  while (others < 40 && (await pacer.takeAtOnce())) others += 1;
+  expect(others).toBeLessThanOrEqual(40 - 3 * 12);
 });
 
 test('a list of as many pages as a walk may save is read at the pace, and not begun again for ever', async () => {

@@ -34,7 +34,7 @@ export interface SweepOptions {
   readonly acceptAccount: boolean;
 }
 
-/** Scheduled work: nobody has accepted anything. */
+/** The options of a scheduled sweep: no person has accepted deletions or an account for it. */
 export const SCHEDULED: SweepOptions = { reason: 'schedule', acceptedBy: null, acceptAccount: false };
 
 /** Rows that a sweep has changed so far. */

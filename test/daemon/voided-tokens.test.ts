@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
 import type { TestHouse } from '../support/daemon.ts';
 import { pagesHouse } from '../support/pages-house.ts';
-import { firstInbox, mostInADay, nthInbox } from '../support/rows.ts';
+import { count, firstInbox, mostInADay, nthInbox } from '../support/rows.ts';
 
 /** Three lists of 30, 20 and 8 pages, at a pace of 10 requests an hour. */
 const HOUSE = {
@@ -74,6 +74,7 @@ test.each([
     await house.start();
     const { conversations } = await worstAges(house, 5);
     expect(conversations).toBeLessThan(48);
+    expect(await count(house.database, 'sweeps WHERE restarts > 2'), 'only refused tokens count').toBe(0);
   },
 );
 

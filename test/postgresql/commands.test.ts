@@ -248,7 +248,10 @@ describe('query', () => {
         `${' '.repeat(16)}^\nPerhaps you meant "conversations".\n`,
     );
     expect(await errorsOf('SELECT 1; SELECT 2')).toContain('more than one statement');
-    expect(await errorsOf('SELECT id FROM inboxes WHERE id = $1')).toContain('The SQL cannot be run: bind');
+    expect(await program.run('query', 'SELECT id FROM inboxes WHERE id = $1')).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('The SQL cannot be run: bind'),
+    });
     expect(await errorsOf('/* nothing */ ;')).toContain('only comments');
   });
 

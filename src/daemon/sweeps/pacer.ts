@@ -58,7 +58,7 @@ export class Pacer {
   readonly #savers: { saved: number }[] = [];
   /** Tokens that a walk had saved when the last daemon ended. The next walk that saves gets them. */
   #savedBefore = 0;
-  /** What walks had saved when they were interrupted, by list. */
+  /** Tokens that interrupted walks had saved, by list. */
   readonly #kept = new Map<string, { readonly saved: number; readonly until: number }>();
   #profile: Profile = FLAT;
   #intensity: Profile = FLAT;
@@ -98,15 +98,14 @@ export class Pacer {
    * @throws the signal's reason
    */
   async take(isFree: boolean, signal: AbortSignal): Promise<void> {
-    const { budget, clock } = this.#deps;
+    const { clock } = this.#deps;
     const ticket = Symbol('request');
     this.#queue.push(ticket);
     try {
       for (;;) {
         signal.throwIfAborted();
         await this.#readLedger();
-        if (isFree && this.#left > hourlyShare(budget)) break;
-        const waitMs = this.#waitFor(this.#queue.indexOf(ticket) + 1);
+        const waitMs = this.#waitFor(this.#queue.indexOf(ticket) + 1, isFree);
         if (waitMs <= 0) break;
         await clock.sleep(waitMs, signal);
       }
@@ -119,7 +118,7 @@ export class Pacer {
   /** Takes a request that must not wait. @returns false if it would have to */
   async takeAtOnce(): Promise<boolean> {
     await this.#readLedger();
-    const hasRoom = this.#left > hourlyShare(this.#deps.budget) || this.#waitFor(this.#queue.length + 1) <= 0;
+    const hasRoom = this.#waitFor(this.#queue.length + 1, true) <= 0;
     if (hasRoom) this.#spend();
     return hasRoom;
   }
@@ -188,8 +187,9 @@ export class Pacer {
     this.#left += requests;
   }
 
-  /** Milliseconds until the bucket holds `tokens`, or until the ledger is read again. */
-  #waitFor(tokens: number): number {
+  /** Milliseconds until the bucket holds `tokens`, or until the ledger is read again. See {@link take}. */
+  #waitFor(tokens: number, isFree: boolean): number {
+    if (isFree && this.#left > hourlyShare(this.#deps.budget)) return 0;
     const bucket = this.#accrue();
     return this.#waitUntil(tokens, bucket?.tokens ?? 0, this.#spendable(bucket?.anHour ?? 0));
   }

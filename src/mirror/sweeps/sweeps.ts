@@ -108,7 +108,7 @@ export class Sweeps extends SweepReader {
 
   /**
    * Restarts the walk at the first page. Applied rows stay.
-   * @param startedAt when it starts anew; default: a token was refused, which counts
+   * @param startedAt the sweep's new start, epoch ms; without it, the start stays and `restarts` grows by one
    */
   async restart(sweep: Sweep, startedAt?: number): Promise<Sweep> {
     return await this.#fenced.write(async (tx) => {

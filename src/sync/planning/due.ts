@@ -154,7 +154,7 @@ export function failedCosts(failed: readonly (FailedWalks | null)[]): FailedCost
   return { first, later };
 }
 
-/** What limits the cost of walks that fail. */
+/** The budget and the costs from which a rest is computed. */
 interface RestLimits {
   readonly budget: Pick<Budget, 'perDay' | 'reserved'>;
   readonly costs: FailedCosts;

@@ -5,16 +5,17 @@ export interface ExactNumber {
   readonly rawJSON: string;
 }
 
-// ES2025 "JSON.parse source text access"; TypeScript's library does not declare it yet.
-interface ExactJson {
-  parse(
-    text: string,
-    reviver: (key: string, value: unknown, context: { source?: string }) => unknown,
-  ): unknown;
-  rawJSON(text: string): ExactNumber;
-  isRawJSON(value: unknown): value is ExactNumber;
+declare global {
+  // ES2025 "JSON.parse source text access"; TypeScript's library does not declare it yet.
+  interface JSON {
+    parse(
+      text: string,
+      reviver: (key: string, value: unknown, context: { source?: string }) => unknown,
+    ): unknown;
+    rawJSON(text: string): ExactNumber;
+    isRawJSON(value: unknown): value is ExactNumber;
+  }
 }
-const exact = JSON as unknown as ExactJson;
 
 // Only -0 and numbers with many digits, a fraction or an exponent can lose digits. This test spares most
 // pages the slow reviver.
@@ -102,9 +103,9 @@ function endOfText(json: string, start: number): number {
 
 function parseDigits(text: string): unknown {
   if (!MAY_LOSE_DIGITS.test(text)) return JSON.parse(text) as unknown;
-  return exact.parse(text, (_key, value, { source }) => {
+  return JSON.parse(text, (_key, value, { source }) => {
     if (typeof value !== 'number' || source === undefined || String(value) === source) return value;
-    return source.length > MOST_CHARACTERS || HUGE_EXPONENT.test(source) ? source : exact.rawJSON(source);
+    return source.length > MOST_CHARACTERS || HUGE_EXPONENT.test(source) ? source : JSON.rawJSON(source);
   });
 }
 
@@ -120,7 +121,7 @@ function numberAsText(_key: string, value: unknown): unknown {
 /** A number of digits as JSON writes it: an {@link ExactNumber} if JavaScript would round it. */
 export function exactNumber(digits: string): number | ExactNumber {
   const number = Number(digits);
-  return Number.isSafeInteger(number) ? number : exact.rawJSON(digits);
+  return Number.isSafeInteger(number) ? number : JSON.rawJSON(digits);
 }
 
 /** True for an object of JSON: not null, no array, and no {@link ExactNumber}. */
@@ -130,7 +131,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 
 /** True for an {@link ExactNumber}; false for a number that JavaScript holds exactly. */
 export function isExactNumber(value: unknown): value is ExactNumber {
-  return exact.isRawJSON(value);
+  return JSON.isRawJSON(value);
 }
 
 /** JSON text with the keys of every object sorted, so that equal content gives equal text. */

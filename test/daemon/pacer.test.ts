@@ -46,21 +46,25 @@ test('a walk saves its requests although the daemon restarts each ten minutes, o
   expect(saved).toBe(30);
 });
 
-test('a walk that was interrupted while it saved finds its requests again, whoever saves first', async () => {
-  const { clock, newPacer } = await pacedMirror();
-  const pacer = newPacer();
-  const stop = new AbortController();
-  const interrupted = pacer.save('long', () => 30, stop.signal).catch(() => 0);
-  await clock.sleep(3.5 * HOUR);
-  stop.abort();
-  await interrupted;
-  const again = clock.monotonic();
-  const { signal } = new AbortController();
-  const short = pacer.save('short', () => 15, signal);
-  expect(await pacer.save('long', () => 20, signal)).toBe(20);
-  expect(clock.monotonic() - again).toBeLessThan(10 * MINUTE);
-  expect(await short).toBe(15);
-});
+test.each(['an outage', 'a restart'])(
+  'a walk that %s interrupts while it saves finds its requests again, whoever saves first',
+  async (cause) => {
+    const { clock, newPacer } = await pacedMirror();
+    const pacer = newPacer();
+    const stop = new AbortController();
+    const interrupted = pacer.save('long', () => 30, stop.signal).catch(() => 0);
+    await clock.sleep(3.5 * HOUR);
+    stop.abort();
+    await interrupted;
+    const again = clock.monotonic();
+    const { signal } = new AbortController();
+    const next = cause === 'a restart' ? newPacer() : pacer;
+    const short = next.save('short', () => 15, signal);
+    expect(await next.save('long', () => 20, signal)).toBe(20);
+    expect(clock.monotonic() - again).toBeLessThan(10 * MINUTE);
+    expect(await short).toBe(15);
+  },
+);
 
 test('requests that walks have saved, and not sent yet, are left to them', async () => {
   const { clock, newPacer } = await pacedMirror({ ...BUDGET, perDay: 50, reserved: 10 });

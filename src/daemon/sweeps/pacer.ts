@@ -16,6 +16,7 @@ import {
   requestsBetween,
   weightsAt,
 } from '../../sync/planning/profile.ts';
+import { Savings } from './savings.ts';
 
 /** The profile is learned again after a day. */
 const LEARN_EVERY_MS = DAY;
@@ -28,12 +29,6 @@ const ROOM_WAIT_MS = { least: MINUTE, most: 10 * MINUTE };
 
 /** A list of 1.25 turns or more is read at the pace: to save for one turn takes half a day. */
 const MOST_IN_A_ROW = 1.25;
-
-/** A walk that was interrupted while it saved finds its tokens again for this many ms. */
-const KEPT_MS = HOUR;
-
-/** A walk that saves gets this share of the tokens that accrue. */
-const SAVED = 1 / 2;
 
 export interface PacerDeps {
   readonly mirror: Pick<Writer, 'activity' | 'bookmarks' | 'budget' | 'credit' | 'rates' | 'saveCredit'>;
@@ -54,12 +49,7 @@ export class Pacer {
   readonly #deps: PacerDeps;
   /** The requests that wait for a token, in order. */
   readonly #queue: symbol[] = [];
-  /** The walks that save tokens, in order. Only the first one gets some. */
-  readonly #savers: { saved: number }[] = [];
-  /** Tokens that a walk had saved when the last daemon ended. The next walk that saves gets them. */
-  #savedBefore = 0;
-  /** Tokens that interrupted walks had saved, by list. */
-  readonly #kept = new Map<string, { readonly saved: number; readonly until: number }>();
+  readonly #savings = new Savings();
   #profile: Profile = FLAT;
   #intensity: Profile = FLAT;
   #timeline: { readonly line: Timeline; readonly madeAt: number } | null = null;
@@ -135,8 +125,8 @@ export class Pacer {
   }
 
   /**
-   * Waits until a walk may send requests in a row, {@link mostInARow} at most. It saves half of the tokens
-   * that accrue, and those that the bucket cannot hold: the other requests go on, more slowly.
+   * Waits until a walk may send requests in a row, {@link mostInARow} at most. It saves a share of the tokens
+   * that accrue, and those that the bucket cannot hold.
    * @param list the walk's list, which finds again what it had saved when it was interrupted
    * @param requests how many; it may become fewer
    * @returns how many it may send
@@ -144,22 +134,18 @@ export class Pacer {
    */
   async save(list: string, requests: () => number, signal: AbortSignal): Promise<number> {
     const { budget, clock } = this.#deps;
-    const saver = { saved: 0 };
-    this.#savers.push(saver);
+    await this.#readLedger();
+    const saver = this.#savings.begin(list);
+    saver.tokens += this.#takeSurplus();
     try {
-      await this.#readLedger();
-      saver.saved += this.#savedBefore + this.#takeSurplus() + (this.#kept.get(list)?.saved ?? 0);
-      this.#savedBefore = 0;
-      this.#kept.delete(list);
       for (;;) {
         signal.throwIfAborted();
         await this.#readLedger();
         const wanted = Math.min(requests(), mostInARow(budget));
-        const bucket = this.#accrue();
-        const anHour = saver === this.#savers[0] ? SAVED * (bucket?.anHour ?? 0) : 0;
-        const waitMs = this.#waitUntil(wanted, saver.saved, anHour);
+        const anHour = this.#savings.shareOf(saver) * (this.#accrue()?.anHour ?? 0);
+        const waitMs = this.#waitUntil(wanted, saver.tokens, anHour);
         if (waitMs <= 0) {
-          saver.saved -= wanted;
+          saver.tokens -= wanted;
           this.#left -= wanted;
           this.#prepaid += wanted;
           return wanted;
@@ -167,8 +153,7 @@ export class Pacer {
         await clock.sleep(waitMs, signal);
       }
     } finally {
-      this.#savers.splice(this.#savers.indexOf(saver), 1);
-      this.#kept.set(list, { saved: saver.saved, until: this.#deps.clock.monotonic() + KEPT_MS });
+      this.#savings.end(saver, clock.monotonic());
     }
   }
 
@@ -191,7 +176,7 @@ export class Pacer {
   #waitFor(tokens: number, isFree: boolean): number {
     if (isFree && this.#left > hourlyShare(this.#deps.budget)) return 0;
     const bucket = this.#accrue();
-    return this.#waitUntil(tokens, bucket?.tokens ?? 0, this.#spendable(bucket?.anHour ?? 0));
+    return this.#waitUntil(tokens, bucket?.tokens ?? 0, this.#savings.othersShare() * (bucket?.anHour ?? 0));
   }
 
   /** Milliseconds until `wanted` tokens are there at this pace, or the ledger is read again. */
@@ -210,11 +195,6 @@ export class Pacer {
     return surplus;
   }
 
-  /** The part of a pace that single requests get: half while a walk saves, else all. */
-  #spendable(anHour: number): number {
-    return this.#savers.length > 0 ? (1 - SAVED) * anHour : anHour;
-  }
-
   #spend(): void {
     const bucket = this.#accrue();
     if (bucket !== null) bucket.tokens = Math.max(0, bucket.tokens - 1);
@@ -225,16 +205,12 @@ export class Pacer {
     const bucket = this.#bucket;
     if (bucket === null) return null;
     const at = this.#deps.clock.monotonic();
-    for (const [list, { saved, until }] of this.#kept) {
-      if (at < until) continue;
-      bucket.tokens += saved;
-      this.#kept.delete(list);
-    }
+    bucket.tokens += this.#savings.takeLapsed(at);
     const accrued = ((at - bucket.at) * bucket.anHour) / HOUR;
-    const tokens = bucket.tokens + this.#spendable(accrued);
-    bucket.tokens = Math.min(Math.max(mostCredit(bucket.anHour), bucket.tokens), tokens);
-    const [saver] = this.#savers;
-    if (saver !== undefined) saver.saved += accrued - this.#spendable(accrued) + tokens - bucket.tokens;
+    const most = Math.max(mostCredit(bucket.anHour), bucket.tokens);
+    const spendable = Math.min(most - bucket.tokens, accrued * this.#savings.othersShare());
+    bucket.tokens += spendable;
+    this.#savings.add(accrued - spendable);
     bucket.at = at;
     return bucket;
   }
@@ -257,9 +233,8 @@ export class Pacer {
     const anHour = paceOf(supply, weightsAt(this.#profile, timezone, now));
     const at = clock.monotonic();
     const tokens = this.#accrue()?.tokens ?? (await this.#missed(anHour, now));
-    const savings = [...this.#savers, ...this.#kept.values()];
-    const saved = savings.reduce((sum, one) => sum + one.saved, this.#savedBefore);
-    await mirror.saveCredit({ requests: tokens, at: now, anHour: this.#spendable(anHour), saved });
+    const single = anHour * this.#savings.othersShare();
+    await mirror.saveCredit({ requests: tokens, at: now, anHour: single, saved: this.#savings.byList() });
     this.#bucket = { tokens, at, anHour };
     this.#left = supply.left - this.#prepaid;
     this.#readAt = at;
@@ -267,10 +242,10 @@ export class Pacer {
 
   /** The tokens after a start: restarts gain nothing, because the requests since the record count. */
   async #missed(anHour: number, now: number): Promise<number> {
-    const { mirror } = this.#deps;
+    const { mirror, clock } = this.#deps;
     const credit = await mirror.credit();
     if (credit === null) return 0;
-    this.#savedBefore = credit.saved ?? 0;
+    this.#savings.restore(credit.saved, clock.monotonic());
     return await missedUntil(credit, mirror.budget, anHour, now);
   }
 

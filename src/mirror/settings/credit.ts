@@ -1,3 +1,4 @@
+import { isObject } from '../../core/json.ts';
 import type { Sql } from '../../database/database.ts';
 import { readSetting, writeSetting } from './settings.ts';
 
@@ -10,8 +11,8 @@ export interface Credit {
   readonly at: number;
   /** The pace of single requests at that instant, an hour; missing in the record of an older program. */
   readonly anHour?: number;
-  /** Requests that a walk had saved, to read its pages without a pause. */
-  readonly saved?: number;
+  /** Requests that walks had saved, to read their pages without a pause, by list. */
+  readonly saved?: Readonly<Record<string, number>>;
 }
 
 /**
@@ -32,11 +33,17 @@ function creditIn(text: string): Credit | null {
       requests,
       at,
       ...(typeof anHour === 'number' && { anHour }),
-      ...(typeof saved === 'number' && saved > 0 && { saved }),
+      ...(isObject(saved) && { saved: numbersIn(saved) }),
     };
   } catch {
     return null;
   }
+}
+
+function numbersIn(values: Record<string, unknown>): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(values).filter((entry): entry is [string, number] => Number.isFinite(entry[1])),
+  );
 }
 
 export async function writeCredit(tx: Pick<Sql, 'execute'>, credit: Credit): Promise<void> {

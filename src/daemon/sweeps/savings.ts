@@ -1,0 +1,79 @@
+import { HOUR } from '../../core/clock.ts';
+import type { Credit } from '../../mirror/settings/credit.ts';
+
+/** The walks that save get this share of the tokens that accrue; the others go on, more slowly. */
+const SAVED = 1 / 2;
+
+/** A walk that was interrupted while it saved finds its tokens again for this many ms. */
+const KEPT_MS = HOUR;
+
+/** A walk that saves. */
+export interface Saver {
+  readonly list: string;
+  tokens: number;
+}
+
+/**
+ * The tokens that walks save, to read their pages in a row. Walks save one after another. What an interrupted
+ * walk has saved stays its own for an hour, even if the daemon restarts. Times are monotonic ms.
+ */
+export class Savings {
+  readonly #savers: Saver[] = [];
+  readonly #kept = new Map<string, { readonly tokens: number; readonly until: number }>();
+
+  /** Keeps what the walks of the last daemon had saved. */
+  restore(saved: Credit['saved'], now: number): void {
+    for (const [list, tokens] of Object.entries(saved ?? {})) this.#keep({ list, tokens }, now);
+  }
+
+  /** A walk saves from now on. It finds what it had saved before it was interrupted. */
+  begin(list: string): Saver {
+    const saver = { list, tokens: this.#kept.get(list)?.tokens ?? 0 };
+    this.#kept.delete(list);
+    this.#savers.push(saver);
+    return saver;
+  }
+
+  /** A walk has saved enough, or was interrupted. */
+  end(saver: Saver, now: number): void {
+    this.#savers.splice(this.#savers.indexOf(saver), 1);
+    this.#keep(saver, now);
+  }
+
+  /** The part of the tokens that accrue which a walk gets. */
+  shareOf(saver: Saver): number {
+    return saver === this.#savers[0] ? SAVED : 0;
+  }
+
+  /** The part of the tokens that accrue which is left to single requests. */
+  othersShare(): number {
+    return this.#savers.length > 0 ? 1 - SAVED : 1;
+  }
+
+  /** Gives the first walk that saves its tokens. */
+  add(tokens: number): void {
+    const [first] = this.#savers;
+    if (first !== undefined) first.tokens += tokens;
+  }
+
+  /** Takes away the tokens of the walks that did not come back in time. @returns how many */
+  takeLapsed(now: number): number {
+    let lapsed = 0;
+    for (const [list, { tokens, until }] of this.#kept) {
+      if (now < until) continue;
+      lapsed += tokens;
+      this.#kept.delete(list);
+    }
+    return lapsed;
+  }
+
+  /** The tokens by list, for the record. */
+  byList(): Record<string, number> {
+    const kept = [...this.#kept].map(([list, { tokens }]) => ({ list, tokens }));
+    return Object.fromEntries([...kept, ...this.#savers].map(({ list, tokens }) => [list, tokens]));
+  }
+
+  #keep({ list, tokens }: Saver, now: number): void {
+    if (tokens > 0) this.#kept.set(list, { tokens, until: now + KEPT_MS });
+  }
+}

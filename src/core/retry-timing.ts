@@ -56,19 +56,25 @@ export function limitOf(words: string | null, hint: number | null): 'day' | 'rat
 const HTTP_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? .*\d\d:\d\d:\d\d(?: \d{4}| GMT)$/;
 
 /**
- * The `Retry-After` header in milliseconds from `now` (epoch ms): whole seconds or an HTTP date (RFC 9110
- * §10.2.3). Null without a usable hint: no header, nonsense, 0 or a date in the past.
+ * The `Retry-After` header in milliseconds: whole seconds or an HTTP date (RFC 9110 §10.2.3). A date counts
+ * from the answer's own `date`, because the machine's clock may differ; without one, from `now` (epoch ms).
+ * Null without a usable hint: no header, nonsense, 0 or a date in the past.
  */
-export function retryAfter(header: string | undefined, now: number): number | null {
+export function retryAfter(
+  {
+    retryAfter: header,
+    date,
+  }: { readonly retryAfter: string | undefined; readonly date?: string | undefined },
+  now: number,
+): number | null {
   const text = header?.trim() ?? '';
-  const wait = /^\d+$/.test(text)
-    ? Number(text) * 1000
-    : HTTP_DATE.test(text)
-      ? Date.parse(inGmt(text)) - now
-      : Number.NaN;
+  const wait = /^\d+$/.test(text) ? Number(text) * 1000 : (httpTime(text) ?? 0) - (httpTime(date) ?? now);
   return wait > 0 ? Math.min(wait, Number.MAX_SAFE_INTEGER) : null;
 }
 
-function inGmt(date: string): string {
-  return date.endsWith('GMT') ? date : `${date} GMT`;
+/** The instant of an HTTP date, epoch ms; null for anything else. */
+function httpTime(date = ''): number | null {
+  if (!HTTP_DATE.test(date)) return null;
+  const time = Date.parse(date.endsWith('GMT') ? date : `${date} GMT`);
+  return Number.isNaN(time) ? null : time;
 }

@@ -103,7 +103,7 @@ test.each([
   ['99999999999999999999999', Number.MAX_SAFE_INTEGER],
   ['9'.repeat(400), Number.MAX_SAFE_INTEGER],
 ])('Retry-After %s means a wait of %d ms', (header, wait) => {
-  expect(retryAfter(header, NOW)).toBe(wait);
+  expect(retryAfter({ retryAfter: header }, NOW)).toBe(wait);
 });
 
 test.each([
@@ -119,7 +119,16 @@ test.each([
   'Mon, 02 Mar 2026 07:59:59 GMT',
   'Mon, 99 Foo 2026 08:00:40 GMT',
 ])('Retry-After %s is ignored', (header) => {
-  expect(retryAfter(header, NOW)).toBeNull();
+  expect(retryAfter({ retryAfter: header }, NOW)).toBeNull();
+});
+
+test.each([
+  ['Mon, 02 Mar 2026 07:40:00 GMT', 'Mon, 02 Mar 2026 07:40:40 GMT'],
+  ['Mon, 02 Mar 2026 08:20:00 GMT', 'Mon, 02 Mar 2026 08:20:40 GMT'],
+  ['Mon, 02 Mar 2026 08:20:00 GMT', '40'],
+  ['nonsense', 'Mon, 02 Mar 2026 08:00:40 GMT'],
+])('in an answer of %s, Retry-After %s means a wait of 40 s', (date, header) => {
+  expect(retryAfter({ retryAfter: header, date }, NOW)).toBe(40_000);
 });
 
 test('any Retry-After gives null or a positive number of milliseconds', () => {
@@ -131,7 +140,7 @@ test('any Retry-After gives null or a positive number of milliseconds', () => {
         fc.bigInt().map(String),
       ),
       (header) => {
-        const wait = retryAfter(header, NOW);
+        const wait = retryAfter({ retryAfter: header }, NOW);
         expect(wait === null || (Number.isFinite(wait) && wait > 0)).toBe(true);
       },
     ),

@@ -107,7 +107,7 @@ function narrowed(before: Delivery, answer: Answer, now: number): Delivery {
 
 function failed(before: Delivery, answer: Answer, now: number): Delivery {
   const failures = before.failures + 1;
-  const wait = pauseAfterStrike(failures, retryAfter(answer.retryAfter, now), Math.random());
+  const wait = pauseAfterStrike(failures, retryAfter(answer, now), Math.random());
   return { ...before, failures, retryAt: new Date(now + wait), cause: causeOf(answer) };
 }
 

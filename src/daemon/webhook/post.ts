@@ -74,6 +74,7 @@ export async function postByHttp(
     return {
       status: head.statusCode,
       retryAfter: head.headers['retry-after'],
+      date: head.headers.date,
       problem: redirectOf(url, head),
     };
   const mayBeTooLong = CLOSED.has(problem) && Buffer.byteLength(body) > SHORT_BODY;

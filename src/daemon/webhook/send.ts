@@ -11,6 +11,8 @@ import { signedHeaders } from './sign.ts';
 export interface Answer {
   readonly status: number | null;
   readonly retryAfter: string | undefined;
+  /** The `Date` header: the receiver's clock. */
+  readonly date?: string | undefined;
   readonly problem: string | null;
 }
 

@@ -112,7 +112,7 @@ class LedgerGate implements Gate {
     if (kind === 'throttled' && !alone) await this.#turnstile.meetPause(clock.now(), last.answer.status);
     // 429s count as tries: a request must not be repeated for ever while others are answered.
     const now = clock.now();
-    const hint = kind === 'failed' || alone ? retryAfter(last.answer.retryAfter, now) : null;
+    const hint = kind === 'failed' || alone ? retryAfter(last.answer, now) : null;
     const asked = hint === null ? 0 : Math.min(hint, LONGEST_HINT_MS);
     const most = this.#signs.isDown && !throttled ? 1 : tries;
     if (attempts >= most || asked > patienceMs || alone)
@@ -251,7 +251,7 @@ class LedgerGate implements Gate {
   async #strike(requestId: number, answer: Answer): Promise<boolean> {
     const { ledger, onEvent, budget } = this.#options;
     const now = await this.#turnstile.ledgerNow();
-    const hint = retryAfter(answer.retryAfter, now);
+    const hint = retryAfter(answer, now);
     const asked = hint === null ? '' : ` and asked to wait ${duration(hint)}`;
     const words = readErrorMessage(answer.body);
     const inWords = words === null ? '' : ` (${words})`;

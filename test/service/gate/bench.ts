@@ -88,7 +88,7 @@ function virtualHttp(
           body,
           retryAfter: given['retry-after'],
           location: given['location'],
-          date: date(),
+          date: given['date'] ?? date(),
         };
       } catch (error) {
         throw new NoAnswer(error instanceof Error ? error.message : 'broken');

@@ -79,6 +79,23 @@ test.each([
   expect(gap).toBeLessThan(wait + 1000);
 });
 
+test.each([20 * MINUTE, -20 * MINUTE])(
+  'a Retry-After that is a date counts from the date of its answer: the service is %i ms ahead',
+  async (ahead) => {
+    const bench = benchOf();
+    const { clock } = bench;
+    const date = (later: number): string => new Date(clock.now() + ahead + later).toUTCString();
+    answerWith(bench, { ...TOO_MANY, headers: { date: date(0), 'retry-after': date(40 * SECOND) } });
+    const { ask } = await bench.start(await freshMirrorFile(), { random: () => 0 });
+
+    await ask();
+
+    const [gap] = gapsOf(bench.sandbox);
+    expect(gap).toBeGreaterThanOrEqual(40 * SECOND - 1);
+    expect(gap).toBeLessThan(41 * SECOND);
+  },
+);
+
 test('the gate cuts a huge Retry-After to a day', async () => {
   const bench = benchOf();
   answerWith(bench, { ...TOO_MANY, headers: { 'retry-after': '99999999999999999999999' } });

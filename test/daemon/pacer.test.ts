@@ -21,12 +21,12 @@ test('requests that a walk has saved and gives back are there for the next walk'
   const { signal } = new AbortController();
   const pacer = newPacer();
   const begin = clock.monotonic();
-  expect(await pacer.save('list', () => 30, signal)).toBe(30);
+  const purse = await pacer.saveUp('list', () => 30, signal);
+  expect(purse.left).toBe(30);
   const saved = clock.monotonic();
   expect(saved - begin).toBeGreaterThan(3 * HOUR);
-  pacer.endPrepaid(30);
-  pacer.giveBack(30);
-  expect(await pacer.save('list', () => 30, signal)).toBe(30);
+  purse.close();
+  expect((await pacer.saveUp('list', () => 30, signal)).left).toBe(30);
   expect(clock.monotonic()).toBe(saved);
 });
 
@@ -40,7 +40,10 @@ test('a walk saves its requests although the daemon restarts each ten minutes, o
     const end = clock.sleep(10 * MINUTE).then(() => stop.abort());
     // Another list is read first.
     await pacer.take(true, stop.signal);
-    if (daemon % 2 === 0) saved = await pacer.save('list', () => 30, stop.signal).catch(() => 0);
+    if (daemon % 2 === 0) {
+      const purse = await pacer.saveUp('list', () => 30, stop.signal).catch(() => null);
+      saved = purse?.left ?? 0;
+    }
     await end;
   }
   expect(saved).toBe(30);
@@ -52,17 +55,17 @@ test.each(['an outage', 'a restart'])(
     const { clock, newPacer } = await pacedMirror();
     const pacer = newPacer();
     const stop = new AbortController();
-    const interrupted = pacer.save('long', () => 30, stop.signal).catch(() => 0);
+    const interrupted = pacer.saveUp('long', () => 30, stop.signal).catch(() => null);
     await clock.sleep(3.5 * HOUR);
     stop.abort();
     await interrupted;
     const again = clock.monotonic();
     const { signal } = new AbortController();
     const next = cause === 'a restart' ? newPacer() : pacer;
-    const short = next.save('short', () => 15, signal);
-    expect(await next.save('long', () => 20, signal)).toBe(20);
+    const short = next.saveUp('short', () => 15, signal);
+    expect((await next.saveUp('long', () => 20, signal)).left).toBe(20);
     expect(clock.monotonic() - again).toBeLessThan(10 * MINUTE);
-    expect(await short).toBe(15);
+    expect((await short).left).toBe(15);
   },
 );
 
@@ -70,7 +73,10 @@ test('requests that walks have saved, and not sent yet, are left to them', async
   const { clock, newPacer } = await pacedMirror({ ...BUDGET, perDay: 50, reserved: 10 });
   const pacer = newPacer();
   const { signal } = new AbortController();
-  for (const list of ['1', '2', '3']) expect(await pacer.save(list, () => 12, signal)).toBe(12);
+  for (const list of ['1', '2', '3']) {
+    const purse = await pacer.saveUp(list, () => 12, signal);
+    expect(purse.left).toBe(12);
+  }
   await clock.sleep(2 * MINUTE);
   let others = 0;
   while (others < 40 && (await pacer.takeAtOnce())) others += 1;

@@ -1,25 +1,10 @@
-import { type Budget, hourlyShare, scheduledCap } from '../../core/budget.ts';
-import { type Clock, DAY, HOUR, MINUTE } from '../../core/clock.ts';
+import { type Budget, hourlyShare } from '../../core/budget.ts';
+import { HOUR, MINUTE } from '../../core/clock.ts';
 import type { Writer } from '../../mirror/mirror.ts';
-import { meanDelay } from '../../sync/planning/pages/delay.ts';
-import { PagePlan } from '../../sync/planning/pages/plan.ts';
-import { Rates } from '../../sync/planning/pages/rates.ts';
-import { Timeline } from '../../sync/planning/pages/timeline.ts';
 import { missedUntil, mostCredit, paceOf, RECORD_EVERY_MS, supplyOf } from '../../sync/planning/pace.ts';
 import { turnOf } from '../../sync/planning/planner.ts';
-import {
-  FLAT,
-  intensityOf,
-  learnActivity,
-  type Profile,
-  profileOf,
-  requestsBetween,
-  weightsAt,
-} from '../../sync/planning/profile.ts';
-import { Savings } from './savings.ts';
-
-/** The profile is learned again after a day. */
-const LEARN_EVERY_MS = DAY;
+import { BusyHours, type BusyHoursDeps } from './busy-hours.ts';
+import { Purse, Savings } from './savings.ts';
 
 /**
  * A request of an order that has used up the budget waits at least this many ms, not just for the next place
@@ -30,12 +15,8 @@ const ROOM_WAIT_MS = { least: MINUTE, most: 10 * MINUTE };
 /** A list of 1.25 turns or more is read at the pace: to save for one turn takes half a day. */
 const MOST_IN_A_ROW = 1.25;
 
-export interface PacerDeps {
-  readonly mirror: Pick<Writer, 'activity' | 'bookmarks' | 'budget' | 'credit' | 'rates' | 'saveCredit'>;
-  readonly clock: Clock;
-  readonly budget: Budget;
-  /** The time zone whose hours of the week the profile learns. */
-  readonly timezone: string;
+export interface PacerDeps extends BusyHoursDeps {
+  readonly mirror: BusyHoursDeps['mirror'] & Pick<Writer, 'budget' | 'credit' | 'saveCredit'>;
   /** The ledger is read at most once in this many ms; default `RECORD_EVERY_MS`. */
   readonly readEveryMs?: number;
 }
@@ -46,39 +27,25 @@ export interface PacerDeps {
  * The mirror keeps them over a restart. A new mirror has none, because nothing was missed.
  */
 export class Pacer {
+  readonly hours: BusyHours;
   readonly #deps: PacerDeps;
   /** The requests that wait for a token, in order. */
   readonly #queue: symbol[] = [];
   readonly #savings = new Savings();
-  #profile: Profile = FLAT;
-  #intensity: Profile = FLAT;
-  #timeline: { readonly line: Timeline; readonly madeAt: number } | null = null;
-  #learnAt = Number.NEGATIVE_INFINITY;
-  /** `tokens` at the instant `at`; null until the ledger is read. Times are monotonic ms. */
-  #bucket: { tokens: number; at: number; anHour: number } | null = null;
+  /** The tokens at the instant `at`, in monotonic ms. None accrue before the ledger is read. */
+  readonly #bucket: { tokens: number; at: number; anHour: number };
   /** Requests that scheduled work may send before the ledger is read again. */
   #left = 0;
-  /** Requests that walks have saved for, and have not sent yet. */
-  #prepaid = 0;
+  /** The requests that walks have saved up for, and have not sent yet. */
+  readonly #purses = new Set<Purse>();
+  #isRestored = false;
   #readAt = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | null = null;
 
   constructor(deps: PacerDeps) {
     this.#deps = deps;
-  }
-
-  /** The account's activity in the last weeks, as far as it was learned. */
-  timeline(): Timeline {
-    const now = this.#deps.clock.now();
-    if (this.#timeline === null || Math.abs(now - this.#timeline.madeAt) > DAY)
-      this.#timeline = { line: new Timeline(now, this.#deps.timezone, this.#intensity), madeAt: now };
-    return this.#timeline.line;
-  }
-
-  /** How many requests scheduled work may send until an instant, epoch ms. */
-  requestsUntil(to: number): number {
-    const { budget, clock, timezone } = this.#deps;
-    return requestsBetween(this.#profile, timezone, { from: clock.now(), to, aDay: scheduledCap(budget) });
+    this.hours = new BusyHours(deps);
+    this.#bucket = { tokens: 0, at: deps.clock.monotonic(), anHour: 0 };
   }
 
   /**
@@ -125,14 +92,13 @@ export class Pacer {
   }
 
   /**
-   * Waits until a walk may send requests in a row, {@link mostInARow} at most. It saves a share of the tokens
-   * that accrue, and those that the bucket cannot hold.
+   * Waits until a walk may send requests in a row, {@link mostInARow} at most. It saves up a share of the
+   * tokens that accrue, and those that the bucket cannot hold.
    * @param list the walk's list, which finds again what it had saved when it was interrupted
    * @param requests how many; it may become fewer
-   * @returns how many it may send
    * @throws the signal's reason
    */
-  async save(list: string, requests: () => number, signal: AbortSignal): Promise<number> {
+  async saveUp(list: string, requests: () => number, signal: AbortSignal): Promise<Purse> {
     const { budget, clock } = this.#deps;
     await this.#readLedger();
     const saver = this.#savings.begin(list);
@@ -142,13 +108,12 @@ export class Pacer {
         signal.throwIfAborted();
         await this.#readLedger();
         const wanted = Math.min(requests(), mostInARow(budget));
-        const anHour = this.#savings.shareOf(saver) * (this.#accrue()?.anHour ?? 0);
-        const waitMs = this.#waitUntil(wanted, saver.tokens, anHour);
+        this.#accrue();
+        const waitMs = this.#waitUntil(wanted, saver.tokens, this.#savings.shareOf(saver));
         if (waitMs <= 0) {
           saver.tokens -= wanted;
           this.#left -= wanted;
-          this.#prepaid += wanted;
-          return wanted;
+          return this.#purseOf(wanted);
         }
         await clock.sleep(waitMs, signal);
       }
@@ -157,53 +122,53 @@ export class Pacer {
     }
   }
 
-  /** A walk sends requests that {@link save} has given, or sends them no more. */
-  endPrepaid(requests: number): void {
-    this.#prepaid -= requests;
+  /** Puts tokens back that no request could use. They may be more than an hour's worth. */
+  giveBack(requests: number): void {
+    this.#accrue();
+    this.#bucket.tokens += requests;
+    this.#left += requests;
   }
 
-  /**
-   * Puts tokens back that {@link take} or {@link save} has given, because no request could use them. They may
-   * be more than an hour's worth.
-   */
-  giveBack(requests: number): void {
-    const bucket = this.#accrue();
-    if (bucket !== null) bucket.tokens += requests;
-    this.#left += requests;
+  #purseOf(requests: number): Purse {
+    const purse = new Purse(requests, (left) => {
+      this.#purses.delete(purse);
+      this.giveBack(left);
+    });
+    this.#purses.add(purse);
+    return purse;
   }
 
   /** Milliseconds until the bucket holds `tokens`, or until the ledger is read again. See {@link take}. */
   #waitFor(tokens: number, isFree: boolean): number {
     if (isFree && this.#left > hourlyShare(this.#deps.budget)) return 0;
-    const bucket = this.#accrue();
-    return this.#waitUntil(tokens, bucket?.tokens ?? 0, this.#savings.othersShare() * (bucket?.anHour ?? 0));
+    this.#accrue();
+    return this.#waitUntil(tokens, this.#bucket.tokens, this.#savings.othersShare());
   }
 
-  /** Milliseconds until `wanted` tokens are there at this pace, or the ledger is read again. */
-  #waitUntil(wanted: number, tokens: number, anHour: number): number {
+  /** Milliseconds until `wanted` tokens are there at this share of the pace, or the ledger is read again. */
+  #waitUntil(wanted: number, tokens: number, share: number): number {
     const untilRead = Math.max(1, this.#readAt + this.#readEveryMs() - this.#deps.clock.monotonic());
     if (this.#left < wanted) return untilRead;
     if (tokens >= wanted) return 0;
-    return Math.min(untilRead, Math.ceil(((wanted - tokens) * HOUR) / anHour));
+    return Math.min(untilRead, Math.ceil(((wanted - tokens) * HOUR) / (share * this.#bucket.anHour)));
   }
 
   /** Takes what the bucket holds beyond an hour's worth: a walk has given it back. */
   #takeSurplus(): number {
-    const bucket = this.#accrue();
-    const surplus = bucket === null ? 0 : Math.max(0, bucket.tokens - mostCredit(bucket.anHour));
-    if (bucket !== null) bucket.tokens -= surplus;
+    this.#accrue();
+    const surplus = Math.max(0, this.#bucket.tokens - mostCredit(this.#bucket.anHour));
+    this.#bucket.tokens -= surplus;
     return surplus;
   }
 
   #spend(): void {
-    const bucket = this.#accrue();
-    if (bucket !== null) bucket.tokens = Math.max(0, bucket.tokens - 1);
+    this.#accrue();
+    this.#bucket.tokens = Math.max(0, this.#bucket.tokens - 1);
     this.#left -= 1;
   }
 
-  #accrue() {
+  #accrue(): void {
     const bucket = this.#bucket;
-    if (bucket === null) return null;
     const at = this.#deps.clock.monotonic();
     bucket.tokens += this.#savings.takeLapsed(at);
     const accrued = ((at - bucket.at) * bucket.anHour) / HOUR;
@@ -212,7 +177,6 @@ export class Pacer {
     bucket.tokens += spendable;
     this.#savings.add(accrued - spendable);
     bucket.at = at;
-    return bucket;
   }
 
   #readEveryMs(): number {
@@ -226,45 +190,34 @@ export class Pacer {
   }
 
   async #read(): Promise<void> {
-    const { mirror, clock, budget, timezone } = this.#deps;
-    await this.#learn();
+    const { mirror, clock, budget } = this.#deps;
+    await this.hours.learn();
     const now = clock.now();
     const supply = supplyOf(await mirror.budget.windowByHour(now), budget);
-    const anHour = paceOf(supply, weightsAt(this.#profile, timezone, now));
-    const at = clock.monotonic();
-    const tokens = this.#accrue()?.tokens ?? (await this.#missed(anHour, now));
+    this.#left = [...this.#purses].reduce((left, purse) => left - purse.left, supply.left);
+    const anHour = paceOf(supply, this.hours.weights());
+    if (!this.#isRestored) await this.#restore(anHour, now);
+    this.#accrue();
+    this.#bucket.anHour = anHour;
+    const { tokens } = this.#bucket;
     const single = anHour * this.#savings.othersShare();
     await mirror.saveCredit({ requests: tokens, at: now, anHour: single, saved: this.#savings.byList() });
-    this.#bucket = { tokens, at, anHour };
-    this.#left = supply.left - this.#prepaid;
-    this.#readAt = at;
+    this.#readAt = clock.monotonic();
   }
 
   /** The tokens after a start: restarts gain nothing, because the requests since the record count. */
-  async #missed(anHour: number, now: number): Promise<number> {
+  async #restore(anHour: number, now: number): Promise<void> {
     const { mirror, clock } = this.#deps;
     const credit = await mirror.credit();
-    if (credit === null) return 0;
-    this.#savings.restore(credit.saved, clock.monotonic());
-    return await missedUntil(credit, mirror.budget, anHour, now);
-  }
-
-  async #learn(): Promise<void> {
-    const { mirror, clock, budget, timezone } = this.#deps;
-    if (clock.monotonic() < this.#learnAt) return;
-    const now = clock.now();
-    const activity = await learnActivity(mirror, { now, timezone });
-    this.#intensity = intensityOf(activity);
-    this.#timeline = null;
-    const plan = new PagePlan();
-    plan.load(await mirror.bookmarks.all());
-    const moment = { rates: new Rates(await mirror.rates()), timeline: this.timeline(), now };
-    this.#profile = profileOf(activity, meanDelay(plan.all(), moment, hourlyShare(budget)) ?? 0);
-    this.#learnAt = clock.monotonic() + LEARN_EVERY_MS;
+    if (credit !== null) {
+      this.#bucket.tokens = await missedUntil(credit, mirror.budget, anHour, now);
+      this.#savings.restore(credit.saved, clock.monotonic());
+    }
+    this.#isRestored = true;
   }
 }
 
-/** The most requests that a walk may save. */
+/** The most requests that a walk may save up for. */
 export function mostInARow(budget: Budget): number {
   return Math.max(1, Math.floor(MOST_IN_A_ROW * turnOf(budget)));
 }

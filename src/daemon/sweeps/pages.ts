@@ -34,7 +34,7 @@ export interface PageReadsDeps extends ReadPages {
   readonly goneAfterMs: number;
   readonly log: Log;
   readonly budget: Budget;
-  readonly pacer: Pick<Pacer, 'take' | 'giveBack' | 'timeline' | 'requestsUntil'>;
+  readonly pacer: Pick<Pacer, 'take' | 'giveBack' | 'hours'>;
   readonly onEvent: (event: PassEvent) => void;
   /** The list is swept or ordered, or rests. */
   readonly mayNotRead: (key: ListKey) => boolean;
@@ -193,7 +193,7 @@ export class PageReads {
     const { before, changes } = page;
     const { baselineAt } = view.bookmark;
     const observed = { view, baselineAt, before, changes, inserted: tally.inserted };
-    learnFrom(this.#rates, observed, { timeline: pacer.timeline(), now: clock.now() });
+    learnFrom(this.#rates, observed, { timeline: pacer.hours.timeline(), now: clock.now() });
   }
 
   async #afterError(page: PlannedPage, error: unknown, signal: AbortSignal): Promise<void> {
@@ -242,7 +242,7 @@ export class PageReads {
   #next(): PlannedPage | null {
     const { clock, pacer, mayNotRead } = this.#deps;
     if (this.#rates === null) return null;
-    const moment = { rates: this.#rates, timeline: pacer.timeline(), now: clock.now() };
+    const moment = { rates: this.#rates, timeline: pacer.hours.timeline(), now: clock.now() };
     const isExcluded = ({ inboxId, bookmark }: PlannedPage): boolean => {
       const key = conversationsOf(inboxId);
       return (
@@ -251,7 +251,9 @@ export class PageReads {
         mayNotRead(key)
       );
     };
-    return this.#plan.next(moment, this.#cover, (at) => pacer.requestsUntil(at), isExcluded)?.page ?? null;
+    return (
+      this.#plan.next(moment, this.#cover, (at) => pacer.hours.requestsUntil(at), isExcluded)?.page ?? null
+    );
   }
 
   async #load(): Promise<void> {

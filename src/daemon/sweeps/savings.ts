@@ -1,21 +1,52 @@
 import { HOUR } from '../../core/clock.ts';
 import type { Credit } from '../../mirror/settings/credit.ts';
 
-/** The walks that save get this share of the tokens that accrue; the others go on, more slowly. */
+/** The walks that save up get this share of the tokens that accrue; the others go on, more slowly. */
 const SAVED = 1 / 2;
 
-/** A walk that was interrupted while it saved finds its tokens again for this many ms. */
+/** A walk that was interrupted while it saved up finds its tokens again for this many ms. */
 const KEPT_MS = HOUR;
 
-/** A walk that saves. */
+/** Requests that a walk has saved up for: it may send them without a pause. */
+export class Purse {
+  #left: number;
+  readonly #giveBack: (left: number) => void;
+
+  /** @param giveBack takes what is left */
+  constructor(requests: number, giveBack: (left: number) => void) {
+    this.#left = requests;
+    this.#giveBack = giveBack;
+  }
+
+  get left(): number {
+    return this.#left;
+  }
+
+  /** Sends one of the requests. @returns false if none is left */
+  spend(): boolean {
+    if (this.#left === 0) return false;
+    this.#left -= 1;
+    return true;
+  }
+
+  /** The walk sends no more of them. */
+  close(): void {
+    const left = this.#left;
+    this.#left = 0;
+    this.#giveBack(left);
+  }
+}
+
+/** A walk that saves up. */
 export interface Saver {
   readonly list: string;
   tokens: number;
 }
 
 /**
- * The tokens that walks save, to read their pages in a row. Walks save one after another. What an interrupted
- * walk has saved stays its own for an hour, even if the daemon restarts. Times are monotonic ms.
+ * The pacer's tokens that walks save up, to read their pages in a row. Walks save up one after another. What
+ * an interrupted walk has saved stays its own for an hour, even if the daemon restarts. Times are monotonic
+ * ms.
  */
 export class Savings {
   readonly #savers: Saver[] = [];
@@ -26,7 +57,7 @@ export class Savings {
     for (const [list, tokens] of Object.entries(saved ?? {})) this.#keep({ list, tokens }, now);
   }
 
-  /** A walk saves from now on. It finds what it had saved before it was interrupted. */
+  /** A walk saves up from now on. It finds what it had saved before it was interrupted. */
   begin(list: string): Saver {
     const saver = { list, tokens: this.#kept.get(list)?.tokens ?? 0 };
     this.#kept.delete(list);

@@ -7,6 +7,7 @@ import type { DueList } from '../../sync/planning/agenda.ts';
 import { RowBroken } from '../../sync/pages/row.ts';
 import { turnOf } from '../../sync/planning/planner.ts';
 import { mostInARow, type Pacer } from './pacer.ts';
+import type { Purse } from './savings.ts';
 
 const NO_END =
   "the first filling of a list has cost more than a day's requests and has not ended; " +
@@ -15,7 +16,7 @@ const NO_END =
 const TURN_OVER = 'its turn is over; other lists go first';
 
 export interface TurnDeps {
-  readonly pacer: Pick<Pacer, 'take' | 'takeAtOnce' | 'save' | 'endPrepaid' | 'giveBack'>;
+  readonly pacer: Pick<Pacer, 'take' | 'takeAtOnce' | 'saveUp'>;
   readonly budget: Budget;
   readonly log: Log;
   /** First fillings that have used up a turn share the requests that need not wait for the pace. */
@@ -30,9 +31,8 @@ export class Turn {
   readonly #list: DueList;
   readonly #stop: AbortController;
   #requests: number;
-  /** Requests that have their tokens already. */
-  #prepaid = 0;
-  /** Requests that may follow the prepaid ones at once, if there is room: the list may have grown. */
+  #purse: Purse | null = null;
+  /** Requests that may follow those of the purse at once, if there is room. */
   #more = 0;
 
   constructor(deps: TurnDeps, list: DueList, stop: AbortController) {
@@ -45,48 +45,65 @@ export class Turn {
   /**
    * Waits until a request may go to the gate. Stops the sweep at the end of its turn, before a page:
    * questions about rows come to an end by themselves, and would begin again. A first filling need not wait
-   * for the pace until it has cost a day's requests. A walk that must not pause saves the tokens of its pages
-   * first.
+   * for the pace until it has cost a day's requests. A walk that must not pause saves up the tokens of its
+   * pages first.
    * @throws the signal's reason, or RowBroken if a walk that must not pause would wait amid its pages
    */
-  async take({ reason, inARow }: CallOptions): Promise<void> {
-    const { pacer, log, budget } = this.#deps;
-    const { key, first, spent } = this.#list;
-    const { signal } = this.#stop;
-    const aDay = scheduledCap(budget);
-    if (this.#prepaid > 0) this.#usePrepaid();
-    else if (inARow !== undefined && this.#more > 0 && (await pacer.takeAtOnce())) this.#more -= 1;
-    else {
-      const aTurn = turnOf(budget);
-      if (reason !== 'probe' && this.#requests > spent && this.#requests % aTurn === 0)
-        this.#stop.abort(new MirrorError('STOPPED', TURN_OVER));
-      const unpaced = first ? aDay / Math.max(1, this.#deps.wornFillings()) : 0;
-      const isFree = this.#requests < unpaced;
-      if (isFree || inARow === undefined || inARow.known >= mostInARow(budget))
-        await pacer.take(isFree, signal);
-      else if (inARow.read > 0) throw new RowBroken();
-      else {
-        const requests = (): number => (this.#deps.isTest() ? 1 : inARow.expected);
-        this.#prepaid = await pacer.save(listId(key), requests, signal);
-        this.#usePrepaid();
-        this.#more = this.#prepaid;
-      }
-    }
-    this.#requests += 1;
-    if (first && this.#requests % aDay === 0)
-      log.error({ list: listId(key), requests: this.#requests }, NO_END);
-  }
-
-  #usePrepaid(): void {
-    this.#prepaid -= 1;
-    this.#deps.pacer.endPrepaid(1);
+  async take(call: CallOptions): Promise<void> {
+    await this.#waitFor(call);
+    this.#count();
   }
 
   /** The sweep has ended. */
   end(): void {
-    const { pacer } = this.#deps;
-    pacer.endPrepaid(this.#prepaid);
-    pacer.giveBack(this.#prepaid);
-    this.#prepaid = 0;
+    this.#purse?.close();
+  }
+
+  async #waitFor({ reason, inARow }: CallOptions): Promise<void> {
+    const { pacer, budget } = this.#deps;
+    if (this.#purse?.spend() === true) return;
+    if (inARow !== undefined && (await this.#takeOneMore())) return;
+    if (reason !== 'probe') this.#stopAtEnd();
+    const isFree = this.#requests < this.#unpaced();
+    if (isFree || inARow === undefined || inARow.known >= mostInARow(budget))
+      await pacer.take(isFree, this.#stop.signal);
+    else if (inARow.read > 0) throw new RowBroken();
+    else await this.#saveUp(inARow.expected);
+  }
+
+  /** The list may have grown: as many requests as were saved up for may follow them, if there is room. */
+  async #takeOneMore(): Promise<boolean> {
+    if (this.#more === 0 || !(await this.#deps.pacer.takeAtOnce())) return false;
+    this.#more -= 1;
+    return true;
+  }
+
+  /** Stops a sweep whose turn is over; the next wait for a token then throws. */
+  #stopAtEnd(): void {
+    const isOver = this.#requests > this.#list.spent && this.#requests % turnOf(this.#deps.budget) === 0;
+    if (isOver) this.#stop.abort(new MirrorError('STOPPED', TURN_OVER));
+  }
+
+  /** The requests of a first filling that need not wait for the pace. */
+  #unpaced(): number {
+    const { budget, wornFillings } = this.#deps;
+    return this.#list.first ? scheduledCap(budget) / Math.max(1, wornFillings()) : 0;
+  }
+
+  async #saveUp(pages: number): Promise<void> {
+    const { pacer, isTest } = this.#deps;
+    this.#purse?.close();
+    const requests = (): number => (isTest() ? 1 : pages);
+    this.#purse = await pacer.saveUp(listId(this.#list.key), requests, this.#stop.signal);
+    this.#purse.spend();
+    this.#more = this.#purse.left;
+  }
+
+  #count(): void {
+    const { budget, log } = this.#deps;
+    const { key, first } = this.#list;
+    this.#requests += 1;
+    if (first && this.#requests % scheduledCap(budget) === 0)
+      log.error({ list: listId(key), requests: this.#requests }, NO_END);
   }
 }

@@ -40,8 +40,6 @@ export interface Ping {
 /** Why a request is sent, and the signal that cancels it while it waits at the gate. */
 export interface CallOptions extends Pick<Call, 'tries' | 'isProbe' | 'scheduled'> {
   readonly reason: Reason;
-  /** A walk must not pause. Its list had `known` pages, and may have `expected`. Default: it may pause. */
-  readonly inARow?: Record<'known' | 'expected' | 'read', number> | undefined;
   readonly signal?: AbortSignal | undefined;
   /** The id of an inbox to request if the list of inboxes fails (see `Exchange.elsewhere`). */
   readonly knownInbox?: string | undefined;
@@ -49,6 +47,8 @@ export interface CallOptions extends Pick<Call, 'tries' | 'isProbe' | 'scheduled
 
 /** The service's read operations (spec §4.3, docs/service.md). Every request passes the gate. */
 export interface Client {
+  /** How many rows a page is asked for: 10 to 100 (spec §4.2). */
+  readonly pageSize: number;
   /**
    * Fetches one page of any list; `token` is null for the first page. A full first page that does not say
    * whether it is the last is fetched once more in another size.
@@ -76,11 +76,9 @@ export interface Client {
   throwIfShut(): Promise<void>;
 }
 
-export interface ClientOptions {
+export interface ClientOptions extends Pick<Client, 'pageSize'> {
   readonly http: Http;
   readonly gate: Gate;
-  /** 10 to 100 (spec §4.2). */
-  readonly pageSize: number;
   readonly storePublicPermalink: boolean;
   /** Without it, each failure is an outage. */
   readonly address?: AddressOptions;
@@ -103,6 +101,7 @@ export function createClient(options: ClientOptions): Client {
 }
 
 class HttpClient implements Client {
+  readonly pageSize: number;
   readonly #options: ClientOptions;
   readonly #address: Address | null;
   #serviceTest: Promise<unknown> | null = null;
@@ -110,11 +109,12 @@ class HttpClient implements Client {
 
   constructor(options: ClientOptions) {
     this.#options = options;
+    this.pageSize = options.pageSize;
     this.#address = options.address === undefined ? null : new Address(options.address);
   }
 
   async listPage(key: ListKey, token: string | null, options: CallOptions): Promise<Page> {
-    const { pageSize } = this.#options;
+    const { pageSize } = this;
     const { next, ...page } = await this.#page(key, { token, limit: pageSize }, options);
     if (next !== undefined) return { ...page, next };
     // These may be all rows. One row more or fewer on a page tells.

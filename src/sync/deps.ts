@@ -3,11 +3,26 @@ import type { Clock } from '../core/clock.ts';
 import type { Reason } from '../core/ledger.ts';
 import type { ListKey } from '../core/lists.ts';
 import type { Writer } from '../mirror/mirror.ts';
-import type { CallOptions, Client } from '../service/client.ts';
+import type { CallOptions, Page, Client as ServiceClient } from '../service/client.ts';
 import type { AccountCheck } from './account/account.ts';
 import type { PassEvent, RowCounts } from './events.ts';
 
-export type { CallOptions, Client };
+/** A walk that must not pause: the pages that its list had, the pages that it may have, and those read. */
+export interface InARow {
+  readonly known: number;
+  readonly expected: number;
+  readonly read: number;
+}
+
+export interface PageCall extends CallOptions {
+  /** Default: the walk may pause before this page. */
+  readonly inARow?: InARow | undefined;
+}
+
+/** The service's client. A daemon's lets each request wait for its turn first. */
+export interface Client extends Omit<ServiceClient, 'listPage'> {
+  listPage(list: ListKey, token: string | null, options: PageCall): Promise<Page>;
+}
 
 /** The dependencies of a sweep. */
 export interface SweepDeps {

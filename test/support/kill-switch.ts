@@ -142,6 +142,7 @@ export class KillSwitch {
         }
       };
     return {
+      pageSize: client.pageSize,
       listPage: counted((...call) => client.listPage(...call)),
       getInbox: counted((...call) => client.getInbox(...call)),
       getConversation: counted((...call) => client.getConversation(...call)),

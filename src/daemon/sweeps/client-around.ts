@@ -1,12 +1,13 @@
 import { isMirrorError } from '../../core/errors.ts';
-import type { CallOptions, Client } from '../../sync/deps.ts';
+import type { PageCall, Client } from '../../sync/deps.ts';
 
 /** A client whose every request is sent by `around`. */
 function clientAround(
   client: Client,
-  around: <Result>(send: () => Promise<Result>, options: CallOptions) => Promise<Result>,
+  around: <Result>(send: () => Promise<Result>, options: PageCall) => Promise<Result>,
 ): Client {
   return {
+    pageSize: client.pageSize,
     listPage: (list, token, options) => around(() => client.listPage(list, token, options), options),
     getInbox: (inboxId, options) => around(() => client.getInbox(inboxId, options), options),
     getConversation: (inboxId, id, options) =>
@@ -34,7 +35,7 @@ export function patientClient(
 }
 
 /** A client whose every request waits for `take` before it goes to the gate. */
-export function pacedClient(client: Client, take: (options: CallOptions) => Promise<void>): Client {
+export function pacedClient(client: Client, take: (options: PageCall) => Promise<void>): Client {
   return clientAround(client, async (send, options) => {
     await take(options);
     return await send();

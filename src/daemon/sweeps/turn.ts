@@ -2,7 +2,7 @@ import { type Budget, scheduledCap } from '../../core/budget.ts';
 import { MirrorError } from '../../core/errors.ts';
 import { listId } from '../../core/lists.ts';
 import type { Log } from '../../session/log.ts';
-import type { CallOptions } from '../../sync/deps.ts';
+import type { PageCall } from '../../sync/deps.ts';
 import type { DueList } from '../../sync/planning/agenda.ts';
 import { RowBroken } from '../../sync/pages/row.ts';
 import { turnOf } from '../../sync/planning/planner.ts';
@@ -49,7 +49,7 @@ export class Turn {
    * pages first.
    * @throws the signal's reason, or RowBroken if a walk that must not pause would wait amid its pages
    */
-  async take(call: CallOptions): Promise<void> {
+  async take(call: PageCall): Promise<void> {
     await this.#waitFor(call);
     this.#count();
   }
@@ -59,7 +59,7 @@ export class Turn {
     this.#purse?.close();
   }
 
-  async #waitFor({ reason, inARow }: CallOptions): Promise<void> {
+  async #waitFor({ reason, inARow }: PageCall): Promise<void> {
     const { pacer, budget } = this.#deps;
     if (this.#purse?.spend() === true) return;
     if (inARow !== undefined && (await this.#takeOneMore())) return;

@@ -1,5 +1,5 @@
 import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
-import type { CallOptions } from '../deps.ts';
+import type { InARow } from '../deps.ts';
 
 /** A walk restarts at its first page at most twice after a refused token, whatever run or turn reads it. */
 export const MOST_RESTARTS = 2;
@@ -33,7 +33,7 @@ export class Row {
   }
 
   /** How the next page is requested; undefined if the walk may wait before it. */
-  next({ list, restarts, pages }: Sweep): CallOptions['inARow'] {
+  next({ list, restarts, pages }: Sweep): InARow | undefined {
     // The first pages of `inboxes` are read ahead, by the pace.
     if (list === 'inboxes' || restarts < MOST_RESTARTS || this.#known === null) return undefined;
     return { known: this.#known, expected: this.#expected, read: pages };

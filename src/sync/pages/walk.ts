@@ -1,6 +1,5 @@
 import { isMirrorError, MirrorError } from '../../core/errors.ts';
 import { describeList } from '../../core/lists.ts';
-import type { Writer } from '../../mirror/mirror.ts';
 import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
 import type { Page } from '../../service/client.ts';
 import type { PagesByToken } from '../account/account.ts';
@@ -25,7 +24,7 @@ export async function walk(
   let sweep = opened;
   // A resync reads a list to its end, whatever its length.
   const known = reason === 'resync' ? null : await mirror.sweeps.lastComplete(sweep);
-  const row = new Row(known?.pages ?? null, await reachedPages(mirror, opened, known));
+  const row = new Row(known?.pages ?? null, await reachedPages(deps, opened, known));
   let guard = new EndGuard(known?.pages ?? null);
   let ahead = await readAhead(deps, sweep, options);
   const lacking: Record<string, number> = {};
@@ -68,14 +67,16 @@ export async function walk(
   return sweep;
 }
 
-/** The pages that an interrupted walk has shown the list to have: its rows were applied. 0: unknown. */
+/** How many pages the list has at least, by the rows that an interrupted walk has applied. 0: unknown. */
 async function reachedPages(
-  mirror: Writer,
+  { mirror, client }: SweepDeps,
   sweep: Sweep,
   known: { readonly items: number; readonly pages: number } | null,
 ): Promise<number> {
   if (sweep.restarts < MOST_RESTARTS || known === null || known.items === 0) return 0;
-  return Math.ceil(((await mirror.suspects.countLive(sweep)) * known.pages) / known.items);
+  // The only page of a list need not be full.
+  const aPage = Math.max(known.items / known.pages, client.pageSize);
+  return Math.ceil((await mirror.suspects.countLive(sweep)) / aPage);
 }
 
 /** The pages of `inboxes` that show whose they are, before any is applied; no page of another list. */

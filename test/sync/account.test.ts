@@ -5,6 +5,7 @@ import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import type { Client, Page } from '../../src/service/client.ts';
 import type { Http } from '../../src/service/http.ts';
 import { accountCheck } from '../support/account.ts';
+import { TestClock } from '../support/clock.ts';
 import { memoryService, type MirrorOptions, type TestMirror, mirrorOf } from '../support/mirror.ts';
 import { changesIn, count, firstIds, firstInbox, nthInbox, reportOn, tampered } from '../support/rows.ts';
 import { freshMirrorFile, quickMirror } from '../support/template.ts';
@@ -49,6 +50,45 @@ async function movable(hidden: number): Promise<{ mirror: TestMirror; move: () =
     }),
   });
   return { mirror, move: () => (isMoved = true) };
+}
+
+/**
+ * A mirror whose address leads to its account of four inboxes, until `shown` names the other one. That one
+ * shares the first `shared` inboxes by id and address, with other conversations; its others have ids that the
+ * mirror does not know. Either list of inboxes may be `cut` to so many rows.
+ */
+async function exchangeable(shared: number) {
+  const clock = new TestClock();
+  const accounts = { own: memoryService(SMALL, clock), other: memoryService(SMALL, clock) };
+  const { world } = accounts.other.sandbox;
+  for (const inbox of [...world.inboxes.values()].slice(0, shared))
+    for (const conversation of inbox.conversations.values()) conversation.status = 'pending';
+  for (const { id } of [...world.inboxes.values()].slice(shared)) {
+    world.removeInbox(id);
+    const { id: added } = world.addInbox({ email: `inbox-${id}@other.example` });
+    for (let nth = 0; nth < 4; nth += 1) world.addConversation(added, { status: 'pending' });
+  }
+  const state: { shown: 'own' | 'other'; cut: number } = { shown: 'own', cut: Infinity };
+  const cutHttp = (http: Http): Http =>
+    tampered((page, path) => {
+      if (path === '/inboxes') page.results = page.results.slice(0, state.cut);
+    })(http);
+  const [own, other] = [cutHttp(accounts.own.http), cutHttp(accounts.other.http)];
+  const http: Http = {
+    get: (path, query) => (state.shown === 'own' ? own : other).get(path, query),
+    close: () => undefined,
+  };
+  const mirror = await quickMirror({
+    clock,
+    service: { ...accounts.own, http },
+    address: () => `http://${state.shown}.example/v1`,
+  });
+  const pass = async (spec: Parameters<TestMirror['sync']>[0] = {}): Promise<unknown> => {
+    const { stopped } = await mirror.sync(spec);
+    clock.advance(HOUR);
+    return stopped;
+  };
+  return { mirror, accounts, state, pass };
 }
 
 /** Every mirrored row and the number of changes. */
@@ -152,6 +192,58 @@ describe('another account behind the mirror', () => {
       clock.advance(HOUR);
     }
     expect(await contentsNow()).toEqual(before);
+  });
+
+  test.each([0, 1])(
+    'is refused also while its list of inboxes is empty: it shares %i of four inboxes',
+    async (shared) => {
+      const { mirror, state, pass } = await exchangeable(shared);
+      expect(await pass()).toBeNull();
+      const before = await contents(mirror);
+      state.shown = 'other';
+      for (const cut of [0, Infinity, 0, Infinity]) {
+        state.cut = cut;
+        expect(await pass()).toEqual(OTHER_ACCOUNT);
+      }
+      expect(await contents(mirror)).toEqual(before);
+      state.shown = 'own';
+      expect(await pass()).toBeNull();
+    },
+  );
+
+  test('is refused if it shares the one inbox that the mirror’s own list had when it was cut', async () => {
+    const { mirror, accounts, state, pass } = await exchangeable(1);
+    await pass();
+    accounts.own.sandbox.script(({ path }) =>
+      /^\/v1\/inboxes\/\d+$/.test(path) ? { status: 403, body: '{}' } : undefined,
+    );
+    state.cut = 1;
+    expect(await pass()).toBeNull();
+    const before = await contents(mirror);
+    [state.shown, state.cut] = ['other', Infinity];
+    for (let nth = 0; nth < 2; nth += 1) expect(await pass()).toEqual(OTHER_ACCOUNT);
+    expect(await contents(mirror)).toEqual(before);
+    state.shown = 'own';
+    expect(await pass()).toBeNull();
+  });
+
+  test.each([
+    ['its list is empty', [0]],
+    ['its list is empty after it was refused', [Infinity, 0, Infinity]],
+  ])('that a consent has replaced writes no row when %s', async (_when, cuts) => {
+    const { mirror, state, pass } = await exchangeable(0);
+    await pass();
+    state.shown = 'other';
+    expect(await pass({ acceptAccount: true })).toBeNull();
+    const before = await contents(mirror);
+    state.shown = 'own';
+    for (const cut of cuts) {
+      state.cut = cut;
+      expect(await pass()).toEqual(OTHER_ACCOUNT);
+    }
+    expect(await contents(mirror)).toEqual(before);
+    [state.shown, state.cut] = ['other', Infinity];
+    expect(await pass()).toBeNull();
   });
 
   test('is found before the first of several pages of inboxes is applied', async () => {
@@ -485,6 +577,21 @@ describe('the same account', () => {
     expect(
       lists.filter(({ key, outcome }) => key.list === 'conversations' && outcome === 'complete'),
     ).toHaveLength(4);
+  });
+
+  test('is known again once its list shows some of its inboxes, after it was empty', async () => {
+    const { mirror, move } = await movable(3);
+    const { sandbox } = mirror;
+    let isEmpty = true;
+    sandbox.script(({ path }) => {
+      if (/^\/v1\/inboxes\/\d+$/.test(path)) return { status: 404, body: '{}' };
+      const body = '{"results":[],"pagination":{"next_page":null}}';
+      return isEmpty && path.startsWith('/v1/inboxes?') ? { status: 200, body } : undefined;
+    });
+    move();
+    expect((await mirror.sync()).stopped).toEqual(OTHER_ACCOUNT);
+    isEmpty = false;
+    expect((await mirror.sync()).stopped).toBeNull();
   });
 
   test('may change one address, while its list behind a new address is empty', async () => {

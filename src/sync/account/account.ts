@@ -4,10 +4,11 @@ import { isMirrorError, MirrorError } from '../../core/errors.ts';
 import type { Reason } from '../../core/ledger.ts';
 import { INBOXES, type Item } from '../../core/lists.ts';
 import { type Access, accessId } from '../../core/secrets.ts';
-import type { KnownAccount, KnownInbox } from '../../mirror/gate/account.ts';
+import type { KnownAccount } from '../../mirror/gate/account.ts';
 import type { Writer } from '../../mirror/mirror.ts';
-import type { CallOptions, Client, Found, Page } from '../../service/client.ts';
+import type { CallOptions, Client, Page } from '../../service/client.ts';
 import type { SweepDeps } from '../deps.ts';
+import { askById, type InboxesShown, MOST_SHOWN } from './by-id.ts';
 import {
   emailOf,
   hasAllIds,
@@ -18,7 +19,6 @@ import {
   isProof,
   isProvenBy,
   isSameAddress,
-  lackingIn,
   type ListedInbox,
   otherAccount,
   showsAny,
@@ -39,21 +39,6 @@ const MOST_AHEAD = 50;
 
 /** No further page is read ahead once the rows of those in memory have this many characters. */
 const MOST_AHEAD_CHARACTERS = 32 * 1024 * 1024;
-
-/** The first 3 inboxes that are requested by their ids, or that the service returns so, decide. */
-const MOST_SHOWN = 3;
-
-/** At most this many are asked for by id behind a new access, of which the service may not know some. */
-const MOST_LACKING_ASKED = 10;
-
-/** Errors of a question for one inbox: another one may be answered. */
-const NO_ANSWER = [
-  'LIST_FORBIDDEN',
-  'REQUEST_REFUSED',
-  'BAD_ANSWER',
-  'ANSWER_FAILED',
-  'SERVICE_DOWN',
-] as const;
 
 interface AccountDeps {
   readonly mirror: Writer;
@@ -166,57 +151,38 @@ export class AccountCheck {
       characters < MOST_AHEAD_CHARACTERS
     );
     const isComplete = token === null && [...pages.values()].every(hasAllIds);
-    const isProven = isProvenBy(known, access);
-    let strangers: readonly ListedInbox[] = [];
-    if (!accepts && isOther(known.inboxes, listed, { isComplete, isProven })) strangers = listed;
-    else if (!accepts && !isProven && !isProof(known.inboxes, listed))
-      strangers = await this.#strangersById(client, options, known.inboxes, { listed, isComplete });
+    const other = accepts
+      ? null
+      : await this.#otherShown(client, options, known, { listed, isComplete, access });
     if (this.access() !== accessId(access)) return await this.readInboxes(client, options, false);
-    if (strangers.length > 0) throw await this.#refuse(access, known, strangers);
+    if (other !== null) throw await this.#refuse(access, known, other);
     await this.#record(access, known);
     return pages;
   }
 
   /**
-   * Inboxes of the mirror that are not listed, and that the service returns by their ids with other
-   * addresses, if these are most of up to three; or none.
-   * @throws MirrorError if the service fails, and no inbox is listed or returned that the mirror knows
+   * The error that names another account, if the listed inboxes or questions about those of the mirror show
+   * one, or if a new access shows too few of the mirror's. An access that was refused is let in again by its
+   * list only: single inboxes may be shared.
+   * @throws MirrorError the error of a request
    */
-  async #strangersById(
+  async #otherShown(
     client: Client,
     options: CallOptions,
-    known: readonly KnownInbox[],
-    { listed, isComplete }: { listed: readonly ListedInbox[]; isComplete: boolean },
-  ): Promise<ListedInbox[]> {
-    const once = { ...options, tries: 1, isProbe: true };
-    const lacking = lackingIn(known, listed).slice(0, MOST_LACKING_ASKED);
-    const strangers: ListedInbox[] = [];
-    let returned = 0;
-    let fault: MirrorError | null = null;
-    let isCut = false;
-    for (const { id, email } of lacking) {
-      let found: Found = null;
-      try {
-        found = await client.getInbox(id, once);
-      } catch (error) {
-        if (!isMirrorError(error, ...NO_ANSWER, 'GATE_PAUSED')) throw error;
-        if (error.code !== 'LIST_FORBIDDEN') fault ??= error;
-        // After a 429 a further question would only wait for the end of the pause.
-        isCut = error.code === 'GATE_PAUSED' || error.status === 429;
-        if (isCut) break;
-      }
-      if (found?.item.id !== id) continue;
-      const shown = { id, email: emailOf(found.item) };
-      if (!isSameAddress(email, shown.email)) strangers.push(shown);
-      returned += 1;
-      if (returned === MOST_SHOWN) break;
-    }
-    const decides = returned > 0 && !isCut;
-    // No inbox is read that a complete list lacks.
-    const mayBeRead = showsAny(known, listed) && (isComplete || !isCut);
-    if (fault !== null && !decides && !mayBeRead) throw fault;
-    if (isCut) return [];
-    return isMost(strangers.length, returned) ? strangers : [];
+    known: KnownAccount,
+    { listed, isComplete, access }: InboxesShown & { readonly access: Access },
+  ): Promise<MirrorError | null> {
+    const shown = (inboxes: readonly ListedInbox[]): MirrorError =>
+      otherAccount(known, { listed: inboxes, address: access.address });
+    const isProven = isProvenBy(known, access);
+    if (isOther(known.inboxes, listed, { isComplete, isProven })) return shown(listed);
+    if (isProven || isProof(known.inboxes, listed)) return null;
+    const isListed = showsAny(known.inboxes, listed);
+    if (!isListed && known.other?.access === accessId(access))
+      return new MirrorError('OTHER_ACCOUNT', known.other.cause);
+    const { strangers, showsOurs } = await askById(client, options, known.inboxes, { listed, isComplete });
+    if (strangers.length > 0) return shown(strangers);
+    return isListed || showsOurs ? null : shown(listed);
   }
 
   /**
@@ -231,16 +197,11 @@ export class AccountCheck {
   }
 
   /** Records that the service shows another account. @returns the error that says so */
-  async #refuse(
-    access: Access,
-    known: KnownAccount,
-    strangers: readonly ListedInbox[],
-  ): Promise<MirrorError> {
+  async #refuse(access: Access, known: KnownAccount, error: MirrorError): Promise<MirrorError> {
     const { mirror, clock } = this.#deps;
-    const error = otherAccount(known, { listed: strangers, address: access.address });
     const now = clock.now();
     this.#proven = null;
-    const lasted = now - (known.refusedSince?.getTime() ?? now);
+    const lasted = now - (known.other?.since.getTime() ?? now);
     const wait = Math.min(Math.max(lasted, SHORTEST_TEST_MS), LONGEST_TEST_MS);
     await mirror.refuseAccount(access, error.message, { now, until: now + wait });
     return error;

@@ -39,7 +39,7 @@ export function inboxesOf({ items, rejects }: Pick<Page, 'items' | 'rejects'>): 
 }
 
 /** The live inboxes that the service should list: those that its last complete list had, if there are any. */
-function expectedOf(known: readonly KnownInbox[]): readonly KnownInbox[] {
+export function expectedOf(known: readonly KnownInbox[]): readonly KnownInbox[] {
   const live = known.filter(isLive);
   const listedBefore = live.filter(({ suspect }) => !suspect);
   return listedBefore.length > 0 ? listedBefore : live;
@@ -78,7 +78,20 @@ export function isSameAddress(stored: string | null, listed: string | null | und
 /** True if the listed inboxes prove the mirror's account, whatever the further pages hold. */
 export function isProof(known: readonly KnownInbox[], listed: readonly ListedInbox[]): boolean {
   const { expected, same } = compare(known, listed);
-  return !isMost(expected - same, expected);
+  return !isMost(expected - same, expected) && !replacesMost(known, listed);
+}
+
+/**
+ * True if most of the mirror's live inboxes are not listed, suspects among them, and as many came that it
+ * never had: a list that was once cut leaves few that are no suspects, and these may be shared.
+ */
+function replacesMost(known: readonly KnownInbox[], listed: readonly ListedInbox[]): boolean {
+  const emails = new Map(listed.map(({ id, email }) => [id, email]));
+  const live = known.filter(isLive);
+  const same = live.filter(({ id, email }) => emails.has(id) && isSameAddress(email, emails.get(id))).length;
+  const ids = new Set(known.map(({ id }) => id));
+  const came = listed.filter(({ id }) => !ids.has(id)).length;
+  return 2 * same < live.length && came >= live.length - same;
 }
 
 /** True if one of the mirror's inboxes is listed with the address that the mirror knows. */
@@ -93,8 +106,8 @@ export function isMost(part: number, all: number): boolean {
 
 /**
  * True if the listed inboxes are those of another account: most of the mirror's inboxes are gone or have
- * another address, and others came; as many others if it is exactly half. Without the complete list, none of
- * the mirror's inboxes may be in it.
+ * another address, and others came; as many others if it is exactly half, or if suspects are counted. Without
+ * the complete list, none of the mirror's inboxes may be in it.
  */
 export function isOther(
   known: readonly KnownInbox[],
@@ -105,6 +118,7 @@ export function isOther(
   const came = moved + unknown;
   if (expected === 0 || came === 0) return false;
   if (!isComplete) return same === 0;
+  if (replacesMost(known, listed)) return true;
   const missed = expected - same;
   return isMost(missed, expected) && (2 * missed > expected || came >= missed);
 }
@@ -128,7 +142,7 @@ export function otherAccount(
 
 /** When to accept the listed inboxes, as a clause. A company may have changed the domain of its addresses. */
 function reasonToAccept(known: readonly KnownInbox[], listed: readonly ListedInbox[]): string {
-  return compare(expectedOf(known), listed).unknown === 0
+  return listed.length > 0 && compare(expectedOf(known), listed).unknown === 0
     ? 'the same inboxes have new addresses, which keeps their rows'
     : 'it shall replace the content of this mirror';
 }
@@ -137,6 +151,7 @@ function reasonToAccept(known: readonly KnownInbox[], listed: readonly ListedInb
 function named(inboxes: readonly ListedInbox[], others: readonly ListedInbox[]): string {
   const shared = new Set(others.map(({ id }) => id));
   const first = inboxes.toSorted((a, b) => Number(shared.has(a.id)) - Number(shared.has(b.id)));
+  if (inboxes.length === 0) return 'no inbox';
   const names = first.slice(0, NAMED).map(({ id, email }) => `${id} (${email ?? 'no address'})`);
   const more = inboxes.length > NAMED ? ', …' : '';
   return `${plural(inboxes.length, 'inbox')}: ${names.join(', ')}${more}`;

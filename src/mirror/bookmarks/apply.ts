@@ -46,22 +46,23 @@ const MOST_MISSING = 10;
 /**
  * Applies a page that was read singly, in one transaction: its rows and their changes as those of a sweep,
  * the rows that it should hold and lacks as suspects, and the bookmarks of its range.
+ * @param readAt when the page was read, epoch ms
  */
 export async function applyBookmark(
   fenced: FencedDatabase,
   bookmark: Bookmark,
   page: PageToApply,
-  now: number,
+  readAt: number,
 ): Promise<AppliedPage> {
   const { database, write } = fenced;
   const { inboxId } = bookmark;
   const result = await write(async (tx): Promise<AppliedPage> => {
-    const round = await openRound(tx, inboxId, now);
-    const placed = placedPage({ bookmark, page, round, now });
+    const round = await openRound(tx, inboxId, readAt);
+    const placed = placedPage({ bookmark, page, round, readAt });
     const { ids } = placed;
     const before = await readSeenRows(tx, database.dialect, inboxId, ids);
     await dropRejects(tx, database.dialect, bookmark, page);
-    const applied = await applyRows(tx, database, round, page, now);
+    const applied = await applyRows(tx, database, placed);
     const { lacking, absent, unlisted } = await findLacking(tx, database.dialect, placed);
     const shrunk = shrinkageOf(absent);
     const startsLate = absent.some(({ side }) => side === 'start');
@@ -71,7 +72,7 @@ export async function applyBookmark(
     if (shrunk === null) await settleRange(tx, database.dialect, placed, { lacking, suspects, rows: after });
     const changedAt = new Map(after.map((row) => [row.id, row.changedAt]));
     return {
-      round: { ...round, startedAt: new Date(now) },
+      round: { ...round, startedAt: new Date(readAt) },
       applied,
       suspects,
       unlisted,
@@ -105,7 +106,7 @@ export async function believeBookmark(
   const { inboxId } = bookmark;
   return await write(async (tx) => {
     const round = await openRound(tx, inboxId, readAt);
-    const placed = placedPage({ bookmark, page, round, now: readAt });
+    const placed = placedPage({ bookmark, page, round, readAt });
     const { lacking, absent } = await findLacking(tx, dialect, placed);
     const suspects = isWhole(page) ? absent : [];
     const rows = await readSeenRows(tx, dialect, inboxId, placed.ids);
@@ -142,11 +143,9 @@ function presentIds({ items, rejects }: PageToApply, direction: Direction): stri
 async function applyRows(
   tx: FencedSql,
   database: Database,
-  round: Sweep,
-  page: PageToApply,
-  now: number,
+  { round, page, readAt }: PlacedPage,
 ): Promise<AppliedItems> {
-  const observedAt = iso(now);
+  const observedAt = iso(readAt);
   const { list, inboxId, id: sweepId } = round;
   const context = { list, inboxId, sweepId, baseline: false, observedAt, pageNo: null };
   const applied = await applyItems(tx, database.dialect, context, page.items);

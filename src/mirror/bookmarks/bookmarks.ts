@@ -111,8 +111,8 @@ export class Bookmarks extends BookmarkReader {
   }
 
   /** Applies a page whole or not at all, and moves the bookmarks of its range. */
-  async apply(bookmark: Bookmark, page: PageToApply, now: number): Promise<AppliedPage> {
-    return await applyBookmark(this.#fenced, bookmark, page, now);
+  async apply(bookmark: Bookmark, page: PageToApply, readAt: number): Promise<AppliedPage> {
+    return await applyBookmark(this.#fenced, bookmark, page, readAt);
   }
 
   /**

@@ -13,7 +13,8 @@ import { openRound } from './rounds.ts';
 interface Tile {
   readonly afterId: string;
   readonly ids: readonly string[];
-  readonly readAt: Date;
+  /** Epoch ms. */
+  readonly readAt: number;
   readonly kinds: readonly number[];
 }
 
@@ -31,7 +32,7 @@ export interface PlacedPage {
   readonly reach: string | null;
   readonly round: Sweep;
   /** When the page was read, epoch ms. */
-  readonly now: number;
+  readonly readAt: number;
 }
 
 interface Move extends PlacedPage {
@@ -47,7 +48,7 @@ interface Move extends PlacedPage {
  * page of which most rows are new may be any number of others: the rest counts as unread.
  */
 export async function moveBookmarks(tx: Sql, dialect: Dialect, move: Move): Promise<void> {
-  const { bookmark, ids, reach, kinds, now } = move;
+  const { bookmark, ids, reach, readAt, kinds } = move;
   const { inboxId, afterId, direction, token } = bookmark;
   const [own, ...later] = await readTiles(tx, bookmark, reach);
   if (own?.afterId !== afterId) return;
@@ -58,9 +59,7 @@ export async function moveBookmarks(tx: Sql, dialect: Dialect, move: Move): Prom
   const known = reach === null ? null : restOf(own, { direction, reach });
   // Rows that the page no longer reaches, because it had reached into the next one.
   if (known !== null && !hasRest) await keepSighting(tx, move.round, known.ids, own.readAt);
-  const rows: BookmarkRow[] = [
-    rowOf({ afterId, ids: sightedIds(move), readAt: new Date(now), kinds }, token),
-  ];
+  const rows: BookmarkRow[] = [rowOf({ afterId, ids: sightedIds(move), readAt, kinds }, token)];
   const removed = [...covered];
   if (known !== null && hasRest) {
     const rest = isMostlyNew(ids, [own, ...covered]) ? { ...known, kinds: UNREAD } : known;
@@ -144,12 +143,11 @@ function restOf(own: Tile, { direction, reach }: { direction: Direction; reach: 
 /** Joins two neighbouring tiles to one, as old as the older; the sightings of the newer one are kept. */
 async function join(tx: Sql, round: Sweep, first: Tile, second: Tile): Promise<Tile> {
   const newer = first.readAt < second.readAt ? second : first;
-  if (first.readAt.getTime() !== second.readAt.getTime())
-    await keepSighting(tx, round, newer.ids, newer.readAt);
+  if (first.readAt !== second.readAt) await keepSighting(tx, round, newer.ids, newer.readAt);
   return {
     afterId: first.afterId,
     ids: [...first.ids, ...second.ids],
-    readAt: first.readAt < second.readAt ? first.readAt : second.readAt,
+    readAt: Math.min(first.readAt, second.readAt),
     kinds: isUnread(first) ? UNREAD : first.kinds.map((rows, kind) => rows + (second.kinds[kind] ?? 0)),
   };
 }
@@ -214,7 +212,7 @@ async function readTilesWhere(
     afterId: after_id,
     token,
     ids: parseJson(item_ids),
-    readAt: read_at,
+    readAt: read_at.getTime(),
     kinds: parseJson(kinds),
   }));
 }
@@ -232,6 +230,6 @@ async function keepSightings(tx: Sql, { lacking, page, round }: Move, tiles: rea
 }
 
 /** Keeps a sighting that no bookmark shows any more. */
-async function keepSighting(tx: Sql, round: Sweep, ids: readonly string[], seenAt: Date): Promise<void> {
+async function keepSighting(tx: Sql, round: Sweep, ids: readonly string[], seenAt: number): Promise<void> {
   if (ids.length > 0) await storeSighting(tx, round.id, ids, iso(seenAt));
 }

@@ -66,9 +66,9 @@ export async function settleRange(
   placed: PlacedPage,
   { lacking, suspects, rows }: Settled,
 ): Promise<void> {
-  const { bookmark, now } = placed;
-  const kinds = countKinds(rows, { at: now, baselineAt: bookmark.baselineAt });
-  await markSuspects(tx, dialect, bookmark.inboxId, suspects, now);
+  const { bookmark, readAt } = placed;
+  const kinds = countKinds(rows, { at: readAt, baselineAt: bookmark.baselineAt });
+  await markSuspects(tx, dialect, bookmark.inboxId, suspects, readAt);
   await moveBookmarks(tx, dialect, { ...placed, kinds, lacking });
 }
 
@@ -109,7 +109,7 @@ async function markSuspects(
   dialect: Dialect,
   inboxId: string,
   suspects: readonly ExpectedRow[],
-  now: number,
+  readAt: number,
 ): Promise<void> {
   const unmarked = suspects.filter(({ missingSince: since }) => since === null).map(({ id }) => id);
   if (unmarked.length === 0) return;
@@ -118,6 +118,6 @@ async function markSuspects(
      WHERE inbox_id = $1 AND id IN (SELECT value FROM ${dialect.texts('$2', 'ids')})`,
     inboxId,
     JSON.stringify(unmarked),
-    iso(now),
+    iso(readAt),
   );
 }

@@ -116,6 +116,21 @@ async function rollBack(tx: Sql): Promise<void> {
   await tx.execute('ROLLBACK').catch(() => undefined);
 }
 
+/** The `cause` of an adapter's error. */
+export interface AdapterCause {
+  readonly kind?: string;
+  /** The SQLSTATE, or the code of SQLite or of the system. */
+  readonly originalCode?: string;
+  readonly originalMessage?: string;
+  /** PostgreSQL's DETAIL. */
+  readonly detail?: string;
+}
+
+/** The cause of an adapter's error, perhaps inside an error of the typed client; empty for another error. */
+export function causeOf(thrown: unknown): AdapterCause {
+  return adapterError(thrown)?.cause ?? {};
+}
+
 /** The adapter's error, perhaps inside an error of the typed client; null if it is another error. */
 export function adapterError(thrown: unknown): Error | null {
   if (!(thrown instanceof Error)) return null;
@@ -132,10 +147,7 @@ export function adapterError(thrown: unknown): Error | null {
  * @param name the database
  */
 export function asRefusal(thrown: unknown, name: string): unknown {
-  const { originalCode: code, originalMessage } = (adapterError(thrown)?.cause ?? {}) as {
-    readonly originalCode?: string;
-    readonly originalMessage?: string;
-  };
+  const { originalCode: code, originalMessage } = causeOf(thrown);
   if (code === undefined) return thrown;
   const [firstLine = ''] = (originalMessage ?? '').split('\n');
   return new MirrorError(

@@ -1,4 +1,5 @@
 import { MirrorError } from '../core/errors.ts';
+import { adapterError, causeOf } from './adapter.ts';
 import type { Database } from './database.ts';
 import type { Prisma, PrismaClient } from './generated/sqlite/client.ts';
 import { contentsOf, refuseNewer, refuseOlder, shippedMigrations } from './migrations/shipped.ts';
@@ -104,22 +105,17 @@ function isReading(sql: string): boolean {
   return /^(?:\s|\(|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)*(?:SELECT|WITH|VALUES|TABLE|EXPLAIN)\b/i.test(sql);
 }
 
-/** An error of the database, as Prisma's client throws it. `meta` holds the driver adapter's own error. */
-interface RequestError extends Error {
-  readonly meta?: { readonly driverAdapterError?: { readonly cause?: unknown } };
-}
-
 /** The codes of SQLite and PostgreSQL for a write over a connection that only reads. */
 const WRITE_REFUSED = new Set(['SQLITE_READONLY', '25006']);
 
 function asMirrorError(error: unknown, operation: string, database: Database): unknown {
-  const cause = (error as RequestError).meta?.driverAdapterError ?? error;
+  const cause = adapterError(error) ?? error;
   // A wrong call of the client is the caller's: its text may hold any word.
   if (!(cause instanceof Error) || cause.name === 'PrismaClientValidationError') return error;
   if (/connection is not open|pool after calling end/.test(cause.message))
     return new MirrorError('USAGE', 'This mirror is closed. Open it again.', { cause: error });
-  const { originalCode } = (cause.cause ?? {}) as { readonly originalCode?: string };
-  if (isRaw(operation) && WRITE_REFUSED.has(originalCode ?? '')) return writeRefused(operation, error);
+  if (isRaw(operation) && WRITE_REFUSED.has(causeOf(error).originalCode ?? ''))
+    return writeRefused(operation, error);
   const known = database.asError(cause);
   return known === cause ? error : known;
 }

@@ -1,5 +1,5 @@
 import { codeOf, MirrorError } from '../../core/errors.ts';
-import { adapterError } from '../adapter.ts';
+import { adapterError, causeOf } from '../adapter.ts';
 
 const UNREACHABLE =
   'cannot be reached. Nothing is lost. Check that the server runs and that DATABASE_URL names ' +
@@ -116,22 +116,13 @@ const CAUSES: [RegExp, string][] = [
   [/^E(?!RR_)[A-Z_]+(?!\S)/, UNREACHABLE],
 ];
 
-/** The `cause` of an adapter's error. */
-interface AdapterCause {
-  readonly kind?: string;
-  readonly originalCode?: string;
-  readonly originalMessage?: string;
-  /** The server's DETAIL. */
-  readonly detail?: string;
-}
-
 /**
  * A known database failure as a `DATABASE` error with a message for the user; every other error unchanged.
  */
 export function asPostgresError(thrown: unknown, name: string): unknown {
   if (thrown instanceof MirrorError || !(thrown instanceof Error)) return thrown;
   const error = adapterError(thrown) ?? thrown;
-  const cause = (error.cause ?? {}) as AdapterCause;
+  const cause = causeOf(thrown);
   const code = codeIn(thrown);
   const text = `${code} ${cause.kind ?? ''} ${cause.originalMessage ?? error.message}`.trim();
   const known = CAUSES.find(([pattern]) => pattern.test(text));
@@ -150,6 +141,5 @@ export function asPostgresError(thrown: unknown, name: string): unknown {
 
 /** The SQLSTATE, or the code of the system or the driver; empty if there is none. */
 export function codeIn(thrown: Error): string {
-  const error = adapterError(thrown) ?? thrown;
-  return (error.cause as AdapterCause | undefined)?.originalCode ?? codeOf(error) ?? '';
+  return causeOf(thrown).originalCode ?? codeOf(adapterError(thrown) ?? thrown) ?? '';
 }

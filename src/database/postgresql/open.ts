@@ -3,6 +3,7 @@ import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils';
 import type { ClientBase } from 'pg';
 import {
   asRefusal,
+  causeOf,
   factoryOf,
   inPooledTransaction,
   keepDigits,
@@ -258,6 +259,5 @@ async function retryOnConflict<Result>(work: () => Promise<Result>): Promise<Res
 }
 
 function isConflict(error: unknown): boolean {
-  const cause = error instanceof Error ? (error.cause as { kind?: unknown } | undefined) : undefined;
-  return cause?.kind === 'TransactionWriteConflict';
+  return causeOf(error).kind === 'TransactionWriteConflict';
 }

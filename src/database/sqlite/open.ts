@@ -4,8 +4,8 @@ import { PrismaBetterSqlite3 } from '@prisma/adapter-better-sqlite3';
 import type { SqlDriverAdapter, SqlDriverAdapterFactory } from '@prisma/driver-adapter-utils';
 import { MirrorError } from '../../core/errors.ts';
 import {
-  adapterError,
   asRefusal,
+  causeOf,
   factoryOf,
   inTransaction,
   keepDigits,
@@ -75,9 +75,7 @@ async function switchToWal({ query }: Pick<Database, 'query'>, patienceMs: numbe
 }
 
 function isBusy(error: unknown): boolean {
-  const thrown = error instanceof MirrorError ? error.cause : error;
-  const { cause } = thrown instanceof Error ? (adapterError(thrown) ?? thrown) : { cause: undefined };
-  return (cause as { readonly originalCode?: string } | undefined)?.originalCode === 'SQLITE_BUSY';
+  return causeOf(error instanceof MirrorError ? error.cause : error).originalCode === 'SQLITE_BUSY';
 }
 
 /** The variables that SQLite allows in one statement. Prisma assumes 999, too few for a wide include. */

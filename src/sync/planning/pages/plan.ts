@@ -14,17 +14,17 @@ export interface PlannedPage extends PageView {
 }
 
 /** Every page that was read before `since` must be read by `deadline`; both are epoch ms. */
-export interface Round {
+export interface Demand {
   readonly since: number;
   readonly deadline: number;
 }
 
 /**
- * The readings that the schedule of conversations demands. The first round ends at the next slot, and after a
- * day at most. If pages are read over several days, the others end on the days after it, and need requests
+ * The readings that the schedule of conversations demands. The first demand ends at the next slot, and after
+ * a day at most. If pages are read over several days, the others end on the days after it, and need requests
  * only if they would not fit later.
  */
-export type Cover = readonly [Round, ...Round[]];
+export type Cover = readonly [Demand, ...Demand[]];
 
 /** Slots at least this many ms apart are not those of a daily schedule, not even where summer time begins. */
 const SELDOM_MS = 2 * DAY;
@@ -58,12 +58,12 @@ export function coverOf(
   const nth = now < nextAt ? Math.min(passed, last) : passed;
   const slot = dueSince + nth * DAY;
   const next = nth < last ? slot + DAY : nextAt;
-  const round = (later: number): Round => ({
+  const demand = (later: number): Demand => ({
     since: slot - (days - 1 - later) * DAY,
     deadline: next + later * DAY,
   });
-  const rounds = Array.from({ length: days - 1 }, (_, index) => round(index + 1));
-  return { cover: [round(0), ...rounds], days };
+  const others = Array.from({ length: days - 1 }, (_, index) => demand(index + 1));
+  return { cover: [demand(0), ...others], days };
 }
 
 /** Covers that begin in a day, as {@link coverOf} counts the slots of a schedule. */
@@ -78,8 +78,8 @@ export type Why = 'schedule' | 'value';
 const CERTAIN = 0.8;
 
 /**
- * A later round takes requests only once it needs this share of those until its end. Before, the pages of the
- * greatest value are read, and many of them are pages of the round.
+ * A later demand takes requests only once it needs this share of those until its deadline. Before, the pages
+ * of the greatest value are read, and many of them are pages of the demand.
  */
 const URGENT = 0.8;
 

@@ -9,6 +9,7 @@ import type { LatestSweep } from '../mirror/sweeps/reader.ts';
 import type { PassDeps } from './deps.ts';
 import { sweepableLists } from './planning/agenda.ts';
 import { failedCosts, type FailedCosts, restByCost } from './planning/due.ts';
+import { GOLDEN_RATIO } from './witnesses/sample.ts';
 
 /** These errors pause the sweep that met them, and those beside it that had to wait at the gate. */
 const STOPPING = new Set<ErrorCode | null>(['SERVICE_DOWN', 'GATE_PAUSED']);
@@ -21,9 +22,6 @@ const APART_MS = 5 * MINUTE;
 
 /** At most this many lists of a kind may fail in a pass, however long ago the kind was tried. */
 const MOST_ALLOWED = 24;
-
-/** Puts lists that follow each other far apart: often the first ones fail together. */
-const GOLDEN_RATIO = 0.618034;
 
 /** After a failed walk of at most this many requests a list does not rest. */
 const CHEAP = 10;
@@ -224,7 +222,7 @@ export class PastSweeps {
   }
 }
 
-/** Orders lists so that any few of them in a row are spread over all. */
+/** Orders lists so that any few of them in a row are spread over all: often the first ones fail together. */
 function apart(keys: readonly ListKey[]): ListKey[] {
   const places = keys.map((key, nth) => ({ key, at: (nth * GOLDEN_RATIO) % 1 }));
   return places.toSorted((a, b) => b.at - a.at).map(({ key }) => key);

@@ -1,7 +1,7 @@
 import type { Suspect } from '../../mirror/items/suspects/suspects.ts';
 
 /** Its multiples, without their whole part, are spread evenly between 0 and 1. */
-const GOLDEN_RATIO = (1 + Math.sqrt(5)) / 2;
+export const GOLDEN_RATIO = (1 + Math.sqrt(5)) / 2;
 
 /** Suspects in the sample of a batch. */
 export const SAMPLE = 5;

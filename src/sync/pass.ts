@@ -8,7 +8,7 @@ import { bottleneckOn } from '../service/gate/limiter.ts';
 import { perhapsOtherAccount, showsInbox } from './account/account.ts';
 import type { PassDeps } from './deps.ts';
 import { type ListReport, NO_FIGURES } from './events.ts';
-import { Kinds } from './kinds.ts';
+import { KindFailures } from './kind-failures.ts';
 import { PastSweeps } from './past.ts';
 import { PLACES } from './planning/planner.ts';
 import { asRecord } from './record.ts';
@@ -110,7 +110,7 @@ class PassRun {
   readonly #lanes: Bottleneck;
   readonly #halt = new AbortController();
   readonly #past: PastSweeps;
-  readonly #kinds: Kinds;
+  readonly #kindFailures: KindFailures;
   /** Looks at the gate before the first request; rejects if it is shut. */
   #gate: Promise<void> | null = null;
 
@@ -121,7 +121,7 @@ class PassRun {
       onEvent: (event) => {
         if (event.kind === 'page') {
           this.hasRead = true;
-          this.#kinds.noteRead(event.key.list);
+          this.#kindFailures.noteRead(event.key.list);
         }
         deps.onEvent(event);
       },
@@ -129,7 +129,7 @@ class PassRun {
     this.#spec = spec;
     this.#pass = pass;
     this.#past = past;
-    this.#kinds = new Kinds((list) => past.failuresAllowed(list, deps.clock.now()));
+    this.#kindFailures = new KindFailures((list) => past.failuresAllowed(list, deps.clock.now()));
     const Limiter = bottleneckOn(deps.clock);
     this.#lanes = new Limiter({ maxConcurrent: places });
   }
@@ -188,11 +188,11 @@ class PassRun {
   async #sweepDoubtful(keys: readonly ListKey[]): Promise<void> {
     const [first] = keys;
     if (first === undefined) return;
-    if (!this.#past.hasFailed(first)) this.#kinds.trust(first.list, this.#past.isReadable(keys));
-    else this.#kinds.doubt(first.list);
+    if (!this.#past.hasFailed(first)) this.#kindFailures.trust(first.list, this.#past.isReadable(keys));
+    else this.#kindFailures.doubt(first.list);
     for (const [at, key] of keys.entries()) {
       await this.#sweepEach([key]);
-      if (this.#kinds.wasRead(key.list)) return await this.#sweepEach(keys.slice(at + 1));
+      if (this.#kindFailures.wasRead(key.list)) return await this.#sweepEach(keys.slice(at + 1));
     }
   }
 
@@ -211,13 +211,13 @@ class PassRun {
   async #sweep(key: ListKey): Promise<void> {
     try {
       if (await this.#isAlreadyDone(key)) {
-        this.#kinds.noteRead(key.list);
+        this.#kindFailures.noteRead(key.list);
         this.#report({ key, outcome: 'already', ...NO_FIGURES });
         return;
       }
       this.#past.throwIfWaiting(key, this.#deps.clock.now());
       if (!this.#isWhole()) await this.#past.throwIfResting(key, this.#deps);
-      this.#kinds.throwIfGivenUp(key.list);
+      this.#kindFailures.throwIfGivenUp(key.list);
       // A run at a shut gate leaves the sweeps as they are, with the reasons why they stopped.
       await (this.#gate ??= this.#deps.client.throwIfShut());
       await this.#read(key);
@@ -238,7 +238,7 @@ class PassRun {
       this.#report(sumOf(reports));
       await mirror.passes.touch(pass.id, clock.now());
     } catch (error) {
-      if (isMirrorError(error, 'ANSWER_FAILED')) this.#kinds.noteFailure(key.list);
+      if (isMirrorError(error, 'ANSWER_FAILED')) this.#kindFailures.noteFailure(key.list);
       throw error;
     }
   }

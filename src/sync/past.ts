@@ -77,7 +77,7 @@ export class PastSweeps {
 
   /** True if the list failed last time, or if the last run ended at it. */
   hasFailed(key: ListKey): boolean {
-    return this.#hasFailedAlone(key) || this.endsRuns(key) || this.#isBroken(key);
+    return this.#pausedAlone(key) || this.endsRuns(key) || this.#isBroken(key);
   }
 
   /** True if an open walk of the list began `ms` before `now` (epoch ms), or earlier, and has read pages. */
@@ -129,7 +129,7 @@ export class PastSweeps {
    */
   failsAlone(key: ListKey): boolean {
     const { lists, kinds } = this.#failing;
-    if (this.#isBroken(key) || this.#hasFailedAlone(key)) return true;
+    if (this.#isBroken(key) || this.#pausedAlone(key)) return true;
     return lists.get(listId(key))?.alone === true || kinds.get(key.list)?.alone === true;
   }
 
@@ -180,8 +180,8 @@ export class PastSweeps {
     return failedCosts(await Promise.all(walks));
   }
 
-  /** True if the gate said so: it had other answers meanwhile. */
-  #hasFailedAlone(key: ListKey): boolean {
+  /** True if its last walk is paused because a request failed while the service answered others. */
+  #pausedAlone(key: ListKey): boolean {
     const last = this.#newest(key);
     return last?.state === 'paused' && last.errorCode === 'ANSWER_FAILED';
   }

@@ -9,7 +9,7 @@ const MOST_FAILURES = 4;
  * Counts the failures of each kind of list in a pass, to give a kind up (docs/decisions/0004). A list that
  * fails costs five requests: where a kind fails in every inbox, a `sync` by cron would spend the day on it.
  */
-export class Kinds {
+export class KindFailures {
   readonly #read = new Set<ListName>();
   readonly #failures = new Map<ListName, number>();
   /** A kind is given up after this many failures. */

@@ -26,9 +26,10 @@ export async function readCredit(sql: Pick<Sql, 'query'>): Promise<Credit | null
 
 function creditIn(text: string): Credit | null {
   try {
-    const { requests, at, anHour, saved } = JSON.parse(text) as Credit;
-    const isCredit = Number.isFinite(requests) && Number.isFinite(new Date(at).getTime());
-    if (!isCredit || typeof at !== 'number') return null;
+    const stored = JSON.parse(text) as Partial<Record<keyof Credit, unknown>>;
+    const { requests, at, anHour, saved } = stored;
+    if (!isFiniteNumber(requests) || !isFiniteNumber(at) || !isFiniteNumber(new Date(at).getTime()))
+      return null;
     return {
       requests,
       at,
@@ -42,8 +43,12 @@ function creditIn(text: string): Credit | null {
 
 function numbersIn(values: Record<string, unknown>): Record<string, number> {
   return Object.fromEntries(
-    Object.entries(values).filter((entry): entry is [string, number] => Number.isFinite(entry[1])),
+    Object.entries(values).filter((entry): entry is [string, number] => isFiniteNumber(entry[1])),
   );
+}
+
+function isFiniteNumber(value: unknown): value is number {
+  return Number.isFinite(value);
 }
 
 export async function writeCredit(tx: Pick<Sql, 'execute'>, credit: Credit): Promise<void> {

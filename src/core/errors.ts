@@ -84,7 +84,7 @@ export interface ErrorDetails {
   readonly status?: number | undefined;
   /** The database's file is damaged or was replaced, or a table of it is missing: no retry helps. */
   readonly isDamage?: boolean;
-  /** A newer program has migrated the database: this process cannot go on. */
+  /** A newer program has migrated the database: this process can no longer use it. */
   readonly isNewer?: boolean;
   readonly cause?: unknown;
 }

@@ -87,7 +87,7 @@ export interface Mirror {
   readonly bookmarks: BookmarkReader;
   /** Everything that the planner has learned of how often pages change. */
   rates(): Promise<StoredRate[]>;
-  /** Counts the rows that wait for their second witness. */
+  /** The rows that wait for their second witness, the unlisted ones, and what the service has answered. */
   readonly suspects: SuspectReader;
   /** The schedule of each kind of list, and its last two slots. */
   readonly schedules: ScheduleReader;
@@ -110,7 +110,9 @@ export interface Mirror {
   activity(since: number): Promise<ActivitySpan[]>;
   /** The requests that scheduled work had missed; null on a mirror that no daemon has served yet. */
   credit(): Promise<Credit | null>;
-  /** How late changes of conversations since an instant (epoch ms) were seen at most, ascending. */
+  /**
+   * How late changes of conversations in the 24 hours before `now` (epoch ms) were seen at most, ascending.
+   */
   delays(now: number): Promise<SeenDelay[]>;
   /**
    * Compares the stored intervals with those that `changes` define. It reads the whole history, which takes

@@ -92,8 +92,8 @@ async function placeAfter(
 
 /**
  * After several changes that were too much, half as many follow soon, also to find one that is refused. A
- * refusal of their content costs the receiver nothing: they follow at once. Each halving then begins the
- * waits anew: for a receiver that is too busy for that, they would grow to hours before one change is alone.
+ * refusal of their content costs the receiver nothing: they follow at once. Each halving then resets the
+ * waits: for a receiver that is too busy for that, they would grow to hours before one change is alone.
  */
 function narrowed(before: Delivery, answer: Answer, now: number): Delivery {
   const { retryAt, ...after } = failed({ ...before, failures: 0 }, answer, now);

@@ -111,7 +111,7 @@ export async function openSqliteForReading(
   };
 }
 
-/** A reader would go on with the old file, in which nothing new comes. */
+/** A reader would still read the old file, into which no program writes any more. */
 function replacedFile(path: string): MirrorError {
   return new MirrorError(
     'DATABASE',

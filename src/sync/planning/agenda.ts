@@ -61,7 +61,7 @@ export async function readAgenda(
   const schedules = new Map((await mirror.schedules.all()).map((schedule) => [schedule.list, schedule]));
   const sweeps = await mirror.sweeps.latest();
   const readings = readsPages ? await mirror.bookmarks.oldestReadings() : null;
-  const candidates: (Candidate & Pick<DueList, 'spent' | 'waits'> & { readonly turns: number })[] = [];
+  const candidates: (Candidate & Pick<DueList, 'spent' | 'waits'>)[] = [];
   const lists = await withFailures(mirror, sweeps);
   const costs = failedCosts(lists.map(({ failed }) => failed));
   for (const { key, latest, failed } of lists) {
@@ -86,15 +86,24 @@ export async function readAgenda(
       turns: turnsOf(spent, budget),
     });
   }
-  return inOrder(candidates).map((candidate) => ({
-    key: candidate.key,
-    requests: candidate.cost,
-    first: candidate.ageHours === Number.POSITIVE_INFINITY,
-    spent: candidate.spent,
+  return inOrder(candidates).map((candidate) => dueList(candidate, budget));
+}
+
+/** A due list with its claim to a place. */
+export function dueList(
+  candidate: Pick<Candidate, 'key' | 'ageHours' | 'cost'> & Pick<DueList, 'spent' | 'waits'>,
+  budget: Pick<Budget, 'perDay' | 'reserved'>,
+): DueList {
+  const { key, ageHours, cost, spent, waits } = candidate;
+  return {
+    key,
+    requests: cost,
+    first: ageHours === Number.POSITIVE_INFINITY,
+    spent,
     small: isSmall(candidate, budget),
-    worn: candidate.turns > 0,
-    waits: candidate.waits,
-  }));
+    worn: turnsOf(spent, budget) > 0,
+    waits,
+  };
 }
 
 /** The later of two instants. Null counts as no instant. */

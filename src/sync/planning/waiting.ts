@@ -5,6 +5,7 @@ import type { BudgetReader } from '../../mirror/gate/budget-use.ts';
 import { openAndComplete } from '../../mirror/mirror.ts';
 import {
   type AgendaMirror,
+  dueList,
   type DueList,
   readAgenda,
   remainingCost,
@@ -12,7 +13,7 @@ import {
   sweepableLists,
 } from './agenda.ts';
 import { EVEN, paceOf, supplyOf } from './pace.ts';
-import { isSmall, mayBegin, turnsOf } from './planner.ts';
+import { mayBegin } from './planner.ts';
 
 /** Lists that are due, but wait for a place. The first of them begins at about `until`. */
 export interface Waiting {
@@ -58,15 +59,7 @@ async function runningSweeps(mirror: AgendaMirror, budget: Budget): Promise<DueL
     const cost = remainingCost(latest, budget);
     const ageHours = complete === undefined ? Number.POSITIVE_INFINITY : 0;
     const spent = spentOn(latest, await mirror.sweeps.failedWalks(key, latest));
-    running.push({
-      key,
-      requests: cost,
-      first: complete === undefined,
-      spent,
-      small: isSmall({ key, ageHours, cost }, budget),
-      worn: turnsOf(spent, budget) > 0,
-      waits: false,
-    });
+    running.push(dueList({ key, ageHours, cost, spent, waits: false }, budget));
   }
   return running;
 }

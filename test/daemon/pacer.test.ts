@@ -1,10 +1,6 @@
 import { expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
-import { INBOXES } from '../../src/core/lists.ts';
-import { mostInARow, Pacer } from '../../src/daemon/sweeps/pacer.ts';
-import { Turn } from '../../src/daemon/sweeps/turn.ts';
-import { RowBroken } from '../../src/sync/pages/row.ts';
-import { testLog } from '../support/log.ts';
+import { Pacer } from '../../src/daemon/sweeps/pacer.ts';
 import { quickMirror } from '../support/template.ts';
 
 /** Ten scheduled requests an hour. */
@@ -81,25 +77,4 @@ test('requests that walks have saved, and not sent yet, are left to them', async
   let others = 0;
   while (others < 40 && (await pacer.takeAtOnce())) others += 1;
   expect(others).toBeLessThanOrEqual(40 - 3 * 12);
-});
-
-test('a list of as many pages as a walk may save is read at the pace, and not begun again for ever', async () => {
-  const { newPacer } = await pacedMirror();
-  const most = mostInARow(BUDGET);
-  const take = async (known: number): Promise<void> => {
-    const list = {
-      key: INBOXES,
-      requests: 1,
-      first: false,
-      spent: 0,
-      small: false,
-      worn: false,
-      waits: false,
-    };
-    const facts = { budget: BUDGET, log: testLog().log, wornFillings: () => 0, isTest: () => false };
-    const turn = new Turn({ pacer: newPacer(), ...facts }, list, new AbortController());
-    await turn.take({ reason: 'schedule', inARow: { known, expected: known + 20, read: known } });
-  };
-  await expect(take(most - 1)).rejects.toBeInstanceOf(RowBroken);
-  await expect(take(most)).resolves.toBeUndefined();
 });

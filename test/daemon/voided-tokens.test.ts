@@ -1,14 +1,25 @@
 import { expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
-import type { TestHouse } from '../support/daemon.ts';
+import type { HouseOptions, TestHouse } from '../support/daemon.ts';
 import { pagesHouse } from '../support/pages-house.ts';
 import { count, firstInbox, mostInADay, nthInbox } from '../support/rows.ts';
 
-/** Three lists of 30, 20 and 8 pages, at a pace of 10 requests an hour. */
-const HOUSE = {
-  limits: { pageSize: 10, perDay: 280, reserved: 40 },
-  sandbox: { conversations: [300, 200, 80], perDay: 280, activityPerHour: 1 },
-};
+/**
+ * Three lists of 30, 20 and 8 pages, at a pace of 10 requests an hour. By default their page tokens expire
+ * after 20 minutes.
+ */
+function expiringHouse(sandbox: HouseOptions['sandbox'] = {}): Promise<TestHouse> {
+  return pagesHouse({
+    limits: { pageSize: 10, perDay: 280, reserved: 40 },
+    sandbox: {
+      conversations: [300, 200, 80],
+      perDay: 280,
+      activityPerHour: 1,
+      tokenLifeMs: 20 * MINUTE,
+      ...sandbox,
+    },
+  });
+}
 
 /** Each hour a deploy of the service voids all page tokens. */
 function voidHourly({ sandbox, clock }: TestHouse): void {
@@ -40,7 +51,7 @@ test.each([
 ])(
   'long lists whose page tokens %s are read each day, within the budget',
   async (_how, tokenLifeMs, begin) => {
-    const house = await pagesHouse({ ...HOUSE, sandbox: { ...HOUSE.sandbox, tokenLifeMs } });
+    const house = await expiringHouse({ tokenLifeMs });
     begin?.(house);
     await house.start();
     const { conversations, inboxes } = await worstAges(house, 4);
@@ -69,7 +80,7 @@ test.each([
 ])(
   'they are read within two days also if the service is out of reach for %s',
   async (_how, everyMs, lastsMs) => {
-    const house = await pagesHouse({ ...HOUSE, sandbox: { ...HOUSE.sandbox, tokenLifeMs: 20 * MINUTE } });
+    const house = await expiringHouse();
     breakOff(house, everyMs, lastsMs);
     await house.start();
     const { conversations } = await worstAges(house, 5);
@@ -82,7 +93,7 @@ test.each([
   ['', 2 * DAY],
   [', although the daemon restarts each 12 hours', 12 * HOUR],
 ])('a list that grows to five times its pages is read to its end within two days%s', async (_how, runMs) => {
-  const house = await pagesHouse({ ...HOUSE, sandbox: { ...HOUSE.sandbox, tokenLifeMs: 20 * MINUTE } });
+  const house = await expiringHouse();
   const { clock, sandbox } = house;
   let daemon = await house.start();
   await clock.sleep(2 * DAY);
@@ -100,7 +111,7 @@ test.each([
 });
 
 test('a walk that saves requests does not delay the end of an outage', async () => {
-  const house = await pagesHouse({ ...HOUSE, sandbox: { ...HOUSE.sandbox, tokenLifeMs: 20 * MINUTE } });
+  const house = await expiringHouse();
   const { clock, sandbox } = house;
   const begin = clock.now();
   const isOutage = (at: number): boolean => at - begin > DAY && (at - begin) % (6 * HOUR) > 5 * HOUR;
@@ -115,7 +126,7 @@ test('a walk that saves requests does not delay the end of an outage', async () 
 });
 
 test('a walk keeps the requests that it has saved when the daemon restarts', async () => {
-  const house = await pagesHouse({ ...HOUSE, sandbox: { ...HOUSE.sandbox, tokenLifeMs: 20 * MINUTE } });
+  const house = await expiringHouse();
   for (let hour = 0; hour < 60; hour += 1) {
     const daemon = await house.start();
     await house.clock.sleep(HOUR);
@@ -127,10 +138,7 @@ test('a walk keeps the requests that it has saved when the daemon restarts', asy
 });
 
 test('a budget that is lowered beneath what a walk saves does not keep its list from being asked for', async () => {
-  const house = await pagesHouse({
-    ...HOUSE,
-    sandbox: { ...HOUSE.sandbox, conversations: [500, 200, 80], tokenLifeMs: 20 * MINUTE },
-  });
+  const house = await expiringHouse({ conversations: [500, 200, 80] });
   const { clock, limits, sandbox } = house;
   await house.start();
   await clock.sleep(1.5 * DAY);

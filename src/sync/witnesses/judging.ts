@@ -5,7 +5,7 @@ import { byIdentity } from './ask.ts';
 import { searchFinds } from './control.ts';
 import { hearSuspects, isResumedSearch, questionCall, type Settling, type Testimony } from './hearing.ts';
 import { decidesForOthers, MOST_ASKED_AFTER_SAMPLE, SAMPLE, sampleOf, spread } from './sample.ts';
-import { chooseAskable } from './waiting.ts';
+import { chooseAskable } from './askable.ts';
 
 /** Up to 20 suspects of a sweep are each asked for. More are a batch, of which a sample is asked for. */
 export const MOST_SINGLE = 20;

@@ -1,15 +1,17 @@
 import { cursorText } from '../mirror/mirror.ts';
 import { openReadOnly, sqliteFile } from '../query/open.ts';
 import type { ReadOnlyMirror } from '../query/result.ts';
-import { newEnding, publish, refuseExisting, removePartial } from './folder/files.ts';
-import { type ExportRun, filesLeft, readManifest, withRun, writeManifest } from './folder/manifest.ts';
-import { writeInThread } from './thread.ts';
+import { newEnding, refuseExisting, removePartial, sizeOf } from './folder/files.ts';
+import { type ExportRun, filesLeft, readManifest } from './folder/manifest.ts';
+import { coveredBy, rangesOf, refuseAmid } from './folder/overlap.ts';
+import { publishRun, settled } from './folder/replace.ts';
 import { inTurn } from './folder/turn.ts';
+import { writeInThread } from './thread.ts';
 import { type ExportOptions, type FileNames, writeFiles, type Written } from './write.ts';
 
 /**
  * Writes tables and views to files, all as the mirror is at one moment. Either all files take their names, or
- * none does, the manifest last.
+ * none does, the manifest last. Files of earlier exports whose changes are in these files are removed.
  * @throws MirrorError `USAGE` for an unknown table or an existing file, `OUTPUT` if a file cannot be written
  */
 export async function exportTables(mirror: ReadOnlyMirror, options: ExportOptions): Promise<ExportRun> {
@@ -38,27 +40,43 @@ export async function exportMirror(
  */
 async function exportBy(
   write: (names: FileNames) => Promise<Written>,
-  { folder, force, now, version }: Pick<ExportOptions, 'folder' | 'force' | 'now' | 'version'>,
+  options: Omit<ExportOptions, 'onRows'>,
 ): Promise<ExportRun> {
+  const { folder, force } = options;
   const ending = newEnding();
-  const left = await filesLeft(folder, await readManifest(folder));
   try {
-    const written = await write({ ending, left });
-    const run = runOf(written, { now, version });
-    if (run.files.length > 0)
-      await inTurn(folder, async () => {
-        // Another export into the folder may have ended meanwhile.
-        const before = await readManifest(folder);
-        const names = run.files.map(({ file }) => file);
-        if (!force) refuseExisting(folder, names, await filesLeft(folder, before));
-        const manifest = await writeManifest(folder, withRun(before, run), ending);
-        await publish([...written.files, manifest]);
-      });
-    return run;
+    const written = await write({ ending, ...(await namesIn(options, ending)) });
+    const run = runOf(written, options);
+    if (run.files.length === 0) return run;
+    return await inTurn(folder, async () => {
+      // Another export into the folder may have ended meanwhile.
+      const before = await settled(folder, ending);
+      const names = run.files.map(({ file }) => file);
+      const ranges = rangesOf(run.files);
+      refuseAmid(folder, before, ranges);
+      const covered = coveredBy(before, ranges).filter((name) => !names.includes(name));
+      if (!force) refuseExisting(folder, [...names, ...covered], await filesLeft(folder, before));
+      const done = { ...run, removed: covered.filter((name) => sizeOf(folder, name) !== null) };
+      await publishRun(folder, before, { run: done, files: written.files, ending });
+      return done;
+    });
   } catch (error) {
     await removePartial(folder, ending);
     throw error;
   }
+}
+
+/** The names that the folder has, before a row is read. @throws MirrorError `USAGE` as at the end */
+async function namesIn(
+  { folder, tables, format, sinceId }: Pick<ExportOptions, 'folder' | 'tables' | 'format' | 'sinceId'>,
+  ending: string,
+): Promise<Omit<FileNames, 'ending'>> {
+  const found = await readManifest(folder);
+  const manifest =
+    found.unfinished === undefined ? found : await inTurn(folder, () => settled(folder, ending));
+  const ranges = [...new Set(tables)].map((table) => ({ table, format, after: sinceId ?? 0 }));
+  refuseAmid(folder, manifest, ranges);
+  return { left: await filesLeft(folder, manifest), covered: coveredBy(manifest, ranges) };
 }
 
 function runOf(
@@ -76,5 +94,6 @@ function runOf(
       ...table,
       changes: after === null ? null : { after, up_to: cursor },
     })),
+    removed: [],
   };
 }

@@ -7,6 +7,7 @@ import { type Format, openEncoder } from './encoder.ts';
 import {
   abandon,
   asOutput,
+  fileName,
   finish,
   makeFolder,
   type NamedFile,
@@ -21,7 +22,7 @@ export interface ExportOptions {
   readonly folder: string;
   /** Only changes after this id; null: all. */
   readonly sinceId: number | null;
-  /** Replaces files of the same names. */
+  /** Replaces files of the same names, and files whose changes it has too. */
   readonly force: boolean;
   /** CSV without the apostrophe before cells that a spreadsheet would run. */
   readonly raw: boolean;
@@ -33,12 +34,14 @@ export interface ExportOptions {
   readonly onRows: (table: string, rows: number) => void;
 }
 
-/** The temporary names of an export's files, and names that it may take. */
+/** The temporary names of an export's files, and names that it may or may not take. */
 export interface FileNames {
   /** How the temporary names end. */
   readonly ending: string;
   /** The names of files that a killed export left, which may be replaced. */
   readonly left: readonly string[];
+  /** The names of files whose changes the export has too. Only `force` replaces them. */
+  readonly covered: readonly string[];
 }
 
 /** A table to write: its file, and its range if it is a feed of changes. */
@@ -75,19 +78,14 @@ interface WrittenTable {
 export async function writeFiles(
   mirror: ReadOnlyMirror,
   options: ExportOptions,
-  { ending, left }: FileNames,
+  { ending, left, covered }: FileNames,
 ): Promise<Written> {
   const { folder, force } = options;
   await mirror.holdStill();
   const newest = await newestChange(mirror);
   const lists = await readAges(mirror);
   const jobs = await jobsOf(mirror, options);
-  if (!force)
-    refuseExisting(
-      folder,
-      jobs.map(({ file }) => file),
-      left,
-    );
+  if (!force) refuseExisting(folder, [...jobs.map(({ file }) => file), ...covered], left);
   await makeFolder(folder);
   const tables: WrittenTable[] = [];
   const partial: PartialFile[] = [];
@@ -116,8 +114,7 @@ async function jobsOf(mirror: ReadOnlyMirror, { tables, format, sinceId }: Expor
     );
   return relations.map((relation) => {
     const after = isFeed(relation) ? (sinceId ?? 0) : null;
-    const suffix = after === null || sinceId === null ? '' : `-after-${after}`;
-    return { relation, after, file: `${encodeURIComponent(relation.name)}${suffix}.${format}` };
+    return { relation, after, file: fileName(relation.name, after === null ? null : sinceId, format) };
   });
 }
 

@@ -27,6 +27,28 @@ export function newEnding(): string {
   return `.${randomUUID()}${PARTIAL}`;
 }
 
+/** The name of a table's file. `after`: it has only the changes after this id; null: all rows. */
+export function fileName(table: string, after: number | null, format: string): string {
+  return `${encodeURIComponent(table)}${after === null ? '' : `-after-${after}`}.${format}`;
+}
+
+/** True for the names that {@link fileName} gives the files of a table in a format. */
+export function isFileOf(name: string, table: string, format: string): boolean {
+  const [, after] = /-after-(\d+)\.[a-z]+$/.exec(name) ?? [];
+  return name === fileName(table, after === undefined ? null : Number(after), format);
+}
+
+/** The temporary and the own name of a file. */
+export function namedFile(folder: string, name: string, ending: string): NamedFile {
+  return { path: join(folder, `.${name}${ending}`), target: join(folder, name) };
+}
+
+/** The bytes of a file of the folder; null if no file has the name. */
+export function sizeOf(folder: string, name: string): number | null {
+  const found = lstatSync(join(folder, name), { throwIfNoEntry: false });
+  return found === undefined || found.isDirectory() ? null : found.size;
+}
+
 /** Makes the folder. @throws MirrorError `OUTPUT` */
 export async function makeFolder(folder: string): Promise<void> {
   await asOutput(`The folder ${folder} cannot be made`, () =>
@@ -39,7 +61,9 @@ export async function makeFolder(folder: string): Promise<void> {
  * @throws MirrorError `USAGE` if one of the other files exists
  */
 export function refuseExisting(folder: string, names: readonly string[], left: readonly string[]): void {
-  const existing = names.filter((name) => !left.includes(name) && existsSync(join(folder, name)));
+  const existing = [...new Set(names)].filter(
+    (name) => !left.includes(name) && existsSync(join(folder, name)),
+  );
   if (existing.length === 0) return;
   throw new MirrorError(
     'USAGE',
@@ -54,9 +78,9 @@ export function refuseExisting(folder: string, names: readonly string[], left: r
  * @throws MirrorError `OUTPUT`
  */
 export async function openPartial(folder: string, name: string, ending: string): Promise<PartialFile> {
-  const path = join(folder, `.${name}${ending}`);
+  const { path, target } = namedFile(folder, name, ending);
   const handle = await asOutput(`The file ${path} cannot be made`, () => open(path, 'wx', FILE_MODE));
-  return { handle, path, target: join(folder, name) };
+  return { handle, path, target };
 }
 
 /** Writes complete files to the disk, and closes them. @throws MirrorError `OUTPUT` */
@@ -80,6 +104,14 @@ export async function publish(files: readonly NamedFile[]): Promise<void> {
     );
   for (const { path, target } of files)
     await asOutput(`The file ${target} cannot be written`, () => rename(path, target));
+}
+
+/** Removes files of the folder; those that are gone count as removed. @throws MirrorError `OUTPUT` */
+export async function removeFiles(folder: string, names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    const path = join(folder, name);
+    await asOutput(`The file ${path} cannot be removed`, () => rm(path, { force: true }));
+  }
 }
 
 /** Closes files that are not completed. */

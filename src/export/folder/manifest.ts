@@ -12,9 +12,12 @@ const MANIFEST = 'manifest.json';
 
 const text = z.string();
 
+/** The name of a file in the folder. A path could lead out of it, to a file that an export would replace. */
+const NAME = z.string().regex(/^[^/\\]+$/);
+
 /** A written file. `changes`: the place after which its changes begin, and the cursor of the newest. */
 const FILE = z.object({
-  file: text,
+  file: NAME,
   table: text,
   format: text,
   rows: z.number(),
@@ -38,14 +41,28 @@ const RUN = z.object({
     }),
   ),
   files: z.array(FILE),
+  removed: z.array(NAME).default([]),
 });
-const SHAPE = z.object({ changes_up_to: text.nullable(), exports: z.array(RUN) });
+const SHAPE = z.object({
+  changes_up_to: text.nullable(),
+  unfinished: z.object({ ending: NAME, run: RUN }).optional(),
+  exports: z.array(RUN),
+});
 
-/** One export: the mirror as it was at one moment, and the files that hold it. */
+/** A file in the manifest. */
+export type ExportedFile = z.infer<typeof FILE>;
+
+/**
+ * One export: the mirror as it was at one moment, and the files that hold it. `removed`: the files of earlier
+ * exports that it has removed, because its own hold their changes.
+ */
 export type ExportRun = z.infer<typeof RUN>;
 
-/** `changes_up_to`: the cursor after which the next export of `changes` into this folder begins. */
-type Manifest = z.infer<typeof SHAPE>;
+/**
+ * `changes_up_to`: the cursor after which the next export of `changes` into this folder begins. `unfinished`:
+ * an export that replaces files at this moment, or was killed then; `ending` ends its temporary names.
+ */
+export type Manifest = z.infer<typeof SHAPE>;
 
 /**
  * Reads the folder's manifest: an empty one if there is none.
@@ -70,12 +87,17 @@ export async function readManifest(folder: string): Promise<Manifest> {
  * The names of files that a killed export may have published: its manifest still has the temporary name, and
  * the folder's manifest does not list them. Nothing refers to such a file: the next export may replace it.
  */
-export async function filesLeft(folder: string, { exports }: Manifest): Promise<string[]> {
-  const listed = new Set(exports.flatMap(({ files }) => files.map(({ file }) => file)));
+export async function filesLeft(folder: string, manifest: Manifest): Promise<string[]> {
+  const listed = listedNames(manifest);
   const names = await readdir(folder).catch(() => []);
   const left = names.filter((name) => name.startsWith(`.${MANIFEST}.`) && name.endsWith(PARTIAL));
   const runs = await Promise.all(left.map((name) => lastRun(join(folder, name))));
   return runs.flatMap((run) => run?.files.map(({ file }) => file) ?? []).filter((file) => !listed.has(file));
+}
+
+/** The names of the files that a manifest lists. */
+export function listedNames({ exports }: Manifest): Set<string> {
+  return new Set(exports.flatMap(({ files }) => files.map(({ file }) => file)));
 }
 
 /** The newest export in a manifest; undefined if the text is none, as of one that is being written. */
@@ -85,16 +107,6 @@ async function lastRun(path: string): Promise<ExportRun | undefined> {
   } catch {
     return undefined;
   }
-}
-
-/** The manifest with one export more. A file that it replaces leaves the earlier exports. */
-export function withRun({ changes_up_to, exports }: Manifest, run: ExportRun): Manifest {
-  const replaced = new Set(run.files.map(({ file }) => file));
-  const earlier = exports
-    .map((one) => ({ ...one, files: one.files.filter(({ file }) => !replaced.has(file)) }))
-    .filter(({ files }) => files.length > 0);
-  const cursor = run.files.find(({ table }) => table === 'changes')?.changes?.up_to ?? changes_up_to;
-  return { changes_up_to: cursor, exports: [...earlier, run] };
 }
 
 /** Writes the manifest under a temporary name, which ends in `ending`. @throws MirrorError `OUTPUT` */

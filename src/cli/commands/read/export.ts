@@ -1,10 +1,11 @@
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
-import { EXIT, MirrorError } from '../../../core/errors.ts';
+import { EXIT, isMirrorError, MirrorError } from '../../../core/errors.ts';
 import { plural, thousands } from '../../../core/humanize.ts';
 import type { ExportOptions } from '../../../export/write.ts';
 import type { ExportRun } from '../../../export/folder/manifest.ts';
 import type { Format } from '../../../export/encoder.ts';
+import type { Cursor } from '../../../mirror/mirror.ts';
 import type { Cell } from '../../../query/result.ts';
 import { type Io, printJson, printLine, printWarning, wrapped } from '../../../session/terminal.ts';
 import { jsonOption, notEmpty, rawOption, type Runner } from '../../options.ts';
@@ -37,7 +38,7 @@ export function addExport(program: Command, run: Runner): void {
     )
     .addOption(new Option('--out <folder>', 'where the files go').argParser(notEmpty).default(FOLDER))
     .option('--since-id <cursor>', 'only changes after this cursor or id, in a file of their own')
-    .option('--force', 'replace files that exist')
+    .option('--force', 'replace files that exist, and files whose changes are in the new ones')
     .addOption(rawOption())
     .addOption(jsonOption())
     .addHelpText(
@@ -55,12 +56,11 @@ async function runExport(io: Io, tables: string[], options: Options): Promise<nu
   const { systemClock } = await import('../../../session/clock.ts');
   const { mirrorAddress } = await import('../../../session/reader.ts');
   const databaseUrl = mirrorAddress(io);
-  const sinceId = options.sinceId === undefined ? null : await placeIn(databaseUrl, options.sinceId);
+  const into = { tables, format: options.format, folder: resolve(io.cwd, options.out) };
+  const sinceId = options.sinceId === undefined ? null : await placeIn(databaseUrl, options.sinceId, into);
   const progress = await progressOn(io);
   const task: ExportOptions = {
-    tables,
-    format: options.format,
-    folder: resolve(io.cwd, options.out),
+    ...into,
     sinceId,
     force: options.force ?? false,
     raw: options.raw ?? false,
@@ -71,19 +71,22 @@ async function runExport(io: Io, tables: string[], options: Options): Promise<nu
   try {
     const done = await exportMirror(databaseUrl, task, io.signal);
     progress.end();
-    await printRun(io, done, options);
+    await printRun(io, done, { ...options, folder: task.folder });
     return EXIT.done;
   } finally {
     progress.end();
   }
 }
 
+type Into = Pick<ExportOptions, 'tables' | 'format' | 'folder'>;
+
 /**
  * The id of a cursor of this mirror. It reads over a connection that cannot write, as the export does: an
  * older mirror is not migrated.
- * @throws MirrorError `USAGE`, or `CURSOR_AHEAD` or `OTHER_EPOCH` for a cursor of another history
+ * @throws MirrorError `USAGE`, also if the folder would keep changes of another history; `CURSOR_AHEAD` or
+ *   `OTHER_EPOCH` for a cursor of another history
  */
-async function placeIn(url: string, text: string): Promise<number> {
+async function placeIn(url: string, text: string, into: Into): Promise<number> {
   const { readCursor, refuseOther } = await import('../../../mirror/mirror.ts');
   const { openReadOnly } = await import('../../../query/open.ts');
   const { readRows } = await import('../../../query/reads/rows.ts');
@@ -95,11 +98,39 @@ async function placeIn(url: string, text: string): Promise<number> {
     );
   const mirror = await openReadOnly(url);
   try {
-    await refuseOther({ query: (sql, ...values: Cell[]) => readRows(mirror, sql, ...values) }, place);
+    const check = async (cursor: Cursor): Promise<void> =>
+      await refuseOther({ query: (sql, ...values: Cell[]) => readRows(mirror, sql, ...values) }, cursor);
+    await check(place);
+    await refuseLost(place.id, into, check);
     return place.id;
   } finally {
     await mirror.close();
   }
+}
+
+/** @throws MirrorError `USAGE` if a file that stays has changes that the mirror has lost */
+async function refuseLost(
+  after: number,
+  { tables, format, folder }: Into,
+  check: (cursor: Cursor) => Promise<void>,
+): Promise<void> {
+  const { readCursor } = await import('../../../mirror/mirror.ts');
+  const { readManifest } = await import('../../../export/folder/manifest.ts');
+  const { filesBeside } = await import('../../../export/folder/overlap.ts');
+  const ranges = tables.map((table) => ({ table, format, after }));
+  for (const { file, changes } of filesBeside(folder, await readManifest(folder), ranges))
+    try {
+      await check(readCursor(changes.up_to)!);
+    } catch (error) {
+      if (!isMirrorError(error, 'CURSOR_AHEAD', 'OTHER_EPOCH')) throw error;
+      throw new MirrorError(
+        'USAGE',
+        `${folder} has changes of another history in ${file}, up to ${changes.up_to}. Nothing was written. ` +
+          'The mirror was restored from a backup, or it is another one. Write all changes again without ' +
+          '--since-id and with --force, or name another folder with --out.',
+        { cause: error },
+      );
+    }
 }
 
 interface Progress {
@@ -129,10 +160,23 @@ async function progressOn({ stderr }: Io): Promise<Progress> {
   };
 }
 
-async function printRun(io: Io, run: ExportRun, { json, out, sinceId }: Options): Promise<void> {
+interface Printing extends Options {
+  /** The whole path of `out`. */
+  readonly folder: string;
+}
+
+async function printRun(io: Io, run: ExportRun, { json, out, folder, sinceId }: Printing): Promise<void> {
+  const { unlistedFiles } = await import('../../../export/folder/replace.ts');
   const { isBehind, sentenceOf } = await import('../../../query/reads/ages.ts');
   const { renderTable } = await import('../../output/table.ts');
   if (run.lists.some(isBehind)) printWarning(io.stderr, sentenceOf(run.lists));
+  const unlisted = await unlistedFiles(folder, run);
+  if (unlisted.length > 0)
+    printWarning(
+      io.stderr,
+      `${out} also has ${unlisted.join(', ')}, which manifest.json does not list. A query of all files of ` +
+        'changes can read a change twice: delete those that you do not need.',
+    );
   if (json) {
     printJson(io.stdout, JSON.stringify(run, null, 2));
     return;
@@ -152,6 +196,11 @@ async function printRun(io: Io, run: ExportRun, { json, out, sinceId }: Options)
     thousands(Math.ceil(bytes / 1000)),
   ]);
   printLine(io.stdout, renderTable(io.stdout, columns, rows));
+  if (run.removed.length > 0)
+    printLine(
+      io.stdout,
+      wrapped(io.stdout, `Removed ${run.removed.join(', ')}, which this export replaces.`),
+    );
   const summary = `In ${out}, as of ${run.exported_at}. ${sentenceOf(run.lists)}`;
   printLine(io.stdout, wrapped(io.stdout, summary));
 }

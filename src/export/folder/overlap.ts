@@ -1,0 +1,94 @@
+import { MirrorError } from '../../core/errors.ts';
+import { readCursor } from '../../mirror/mirror.ts';
+import { sizeOf } from './files.ts';
+import type { ExportedFile, Manifest } from './manifest.ts';
+
+/** All changes after an id: of `changes` or a view of its rows, in one format. */
+export interface Range {
+  readonly table: string;
+  readonly format: string;
+  readonly after: number;
+}
+
+interface ChangesFile extends ExportedFile {
+  readonly changes: NonNullable<ExportedFile['changes']>;
+}
+
+/** The ranges of the changes in these files. */
+export function rangesOf(files: readonly ExportedFile[]): Range[] {
+  return files.filter(hasChanges).map(({ table, format, changes: { after } }) => ({ table, format, after }));
+}
+
+/** The files of a manifest whose changes are all in one of the ranges. Some of them may be gone. */
+export function coveredBy(manifest: Manifest, ranges: readonly Range[]): string[] {
+  return ranges.flatMap((range) =>
+    filesAfter(manifest, range)
+      .filter(({ changes: { after } }) => after >= range.after)
+      .map(({ file }) => file),
+  );
+}
+
+/** The files that are there, of the table and format of a range, and that stay beside its changes. */
+export function filesBeside(folder: string, manifest: Manifest, ranges: readonly Range[]): ChangesFile[] {
+  const covered = coveredBy(manifest, ranges);
+  return ranges.flatMap((range) =>
+    filesAfter(manifest, { ...range, after: 0 }).filter(
+      ({ file }) => !covered.includes(file) && sizeOf(folder, file) !== null,
+    ),
+  );
+}
+
+/**
+ * Refuses a range that begins amid the changes of a file: that file can neither stay, since the folder would
+ * have its later changes twice, nor go.
+ * @throws MirrorError `USAGE`
+ */
+export function refuseAmid(folder: string, manifest: Manifest, ranges: readonly Range[]): void {
+  for (const range of ranges) {
+    const amid = filesAmid(folder, manifest, range);
+    if (amid.length === 0) continue;
+    const names = amid.map(({ file }) => file).join(', ');
+    const start = wholeStart(folder, manifest, range);
+    const again =
+      start === 0
+        ? 'all changes again without --since-id and with --force'
+        : `those after ${start} again with --since-id ${start} --force`;
+    throw new MirrorError(
+      'USAGE',
+      `${folder} already has changes after ${range.after} in ${names}. Nothing was written. Read on with ` +
+        `--since-id ${filesAfter(manifest, range).at(-1)!.changes.up_to}, write ${again}, or name another ` +
+        'folder with --out.',
+    );
+  }
+}
+
+/** The last id before the range amid no file's changes. */
+function wholeStart(folder: string, manifest: Manifest, range: Range): number {
+  const amid = filesAmid(folder, manifest, range);
+  if (amid.length === 0) return range.after;
+  const after = Math.min(...amid.map(({ changes }) => changes.after));
+  return wholeStart(folder, manifest, { ...range, after });
+}
+
+/** The files that are there and have changes before and after the beginning of the range. */
+function filesAmid(folder: string, manifest: Manifest, range: Range): ChangesFile[] {
+  return filesAfter(manifest, range).filter(
+    ({ file, changes: { after } }) => after < range.after && sizeOf(folder, file) !== null,
+  );
+}
+
+/** The files with changes of the range, the newest last. */
+function filesAfter({ exports }: Manifest, { table, format, after }: Range): ChangesFile[] {
+  return exports
+    .flatMap(({ files }) => files)
+    .filter(hasChanges)
+    .filter((file) => file.table === table && file.format === format && lastId(file) > after);
+}
+
+function hasChanges(file: ExportedFile): file is ChangesFile {
+  return file.changes !== null;
+}
+
+function lastId({ changes: { up_to: cursor } }: ChangesFile): number {
+  return readCursor(cursor)?.id ?? 0;
+}

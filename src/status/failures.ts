@@ -1,6 +1,11 @@
 import { fromNow, plural } from '../core/humanize.ts';
 import type { JudgedList } from './judge.ts';
 
+/** The cause of a failed sweep, as a part of a longer sentence. */
+export function failureCause(failure: string): string {
+  return failure.replace(/\.$/, '');
+}
+
 /**
  * `3 walks failed in a row and cost 150 requests, next try in 4 h`; null if none failed.
  * @param now epoch ms

@@ -1,5 +1,5 @@
 import { plural, thousands } from '../../core/humanize.ts';
-import { failureWords } from '../../status/failures.ts';
+import { failureCause, failureWords } from '../../status/failures.ts';
 import type { WholeStatus } from '../../status/observe.ts';
 import { html, type Html } from '../frame/html.ts';
 import { section, table } from '../frame/layout.ts';
@@ -64,7 +64,7 @@ function stateOf(list: JudgedList, { now }: Moment): Html {
     authorised === false && html`<strong class="late">the service has lost access</strong>`,
     freshness === 'fresh' && failure === null && 'fresh',
     isBegun(list) && progressOf(list.sweep),
-    failure !== null && html`<strong class="late">failed: ${failure}</strong>`,
+    failure !== null && html`<strong class="late">failed: ${failureCause(failure)}</strong>`,
     failureWords(list, now) ?? false,
     held > 0 && `${plural(held, 'deletion')} held`,
     suspects > 0 && plural(suspects, 'suspect'),

@@ -378,13 +378,13 @@ describe('status begins', () => {
       database.prepare(`UPDATE sweeps SET finished_at = ?`).run(ago(2 * HOUR));
       const failed = database.prepare(
         `INSERT INTO sweeps (list, inbox_id, reason, state, requests, started_at, heartbeat_at, finished_at, error)
-         SELECT list, inbox_id, 'schedule', 'failed', 399, $at, $at, $at, 'no end' FROM sweeps WHERE list = 'users' LIMIT 1`,
+         SELECT list, inbox_id, 'schedule', 'failed', 399, $at, $at, $at, 'The list has no end.' FROM sweeps WHERE list = 'users' LIMIT 1`,
       );
       for (const ms of [HOUR, MINUTE]) failed.run({ at: ago(ms) });
     });
     const { stdout } = await program.run('status');
     expect(stdout).toMatch(
-      /users .* last sweep failed: no end, 2 walks failed in a row and cost 800 requests, next try in 8 h/,
+      /users .* last sweep failed: The list has no end, 2 walks failed in a row and cost 800 requests, next try in 8 h/,
     );
     const { lists } = JSON.parse((await program.run('status', '--json')).stdout) as {
       lists: Record<string, unknown>[];

@@ -4,7 +4,7 @@ import { duration, fromNow, plural, thousands, whenDue } from '../../../core/hum
 import { acceptCommand } from '../../../core/lists.ts';
 import type { LatestSweep } from '../../../mirror/sweeps/reader.ts';
 import { asCell, type Output, paint } from '../../../session/terminal.ts';
-import { failureWords } from '../../../status/failures.ts';
+import { failureCause, failureWords } from '../../../status/failures.ts';
 import type { JudgedList, JudgedStatus } from '../../../status/judge.ts';
 import type { WholeStatus } from '../../../status/observe.ts';
 import { haltOf, notBefore, scheduledStandstillOf, shutGate } from '../../../status/sending.ts';
@@ -132,7 +132,7 @@ function stateOf(output: Output, list: JudgedList, { now, leaseHeld, outage }: J
   };
   const parts = [paint(output, colour[list.freshness], words[list.freshness])];
   if (list.failure !== null)
-    parts.push(paint(output, 'red', `${whatFailed(list, now)}: ${asCell(list.failure)}`));
+    parts.push(paint(output, 'red', `${whatFailed(list, now)}: ${asCell(failureCause(list.failure))}`));
   const failures = failureWords(list, now);
   if (failures !== null) parts.push(failures);
   const sweepState = leaseHeld ? list.sweep?.state : 'interrupted';

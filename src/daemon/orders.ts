@@ -157,7 +157,7 @@ export class OrderRunner {
     const { mirror, account } = this.#deps;
     const last = acceptAccount ? await mirror.passes.lastConsent() : null;
     if (!acceptAccount || last === id) return null;
-    if (access !== account.access()) return foreignConsent(access);
+    if (access !== account.accessId()) return foreignConsent(access);
     const isReplaced = last !== null && last > id;
     return isReplaced && (await mirror.account()).access !== access ? replacedConsent() : null;
   }

@@ -5,7 +5,7 @@ import type { Inbox } from '../mirror/items/inboxes.ts';
 import { coversInbox, inboxNotInService } from '../mirror/mirror.ts';
 import type { Pass, PassSpec } from '../mirror/passes/passes.ts';
 import { bottleneckOn } from '../service/gate/limiter.ts';
-import { perhapsOtherAccount, showsInbox } from './account/account.ts';
+import { type AccountCheck, perhapsOtherAccount } from './account/account.ts';
 import type { PassDeps } from './deps.ts';
 import { type ListReport, NO_FIGURES } from './events.ts';
 import { KindFailures } from './kind-failures.ts';
@@ -34,7 +34,7 @@ export async function runPass(deps: PassDeps, spec: PassSpec, places = PLACES): 
   const { mirror, clock, onEvent } = deps;
   // Stored instants must move with a set clock before this pass writes its own.
   await mirror.ledger.followClock(await clock.ledgerTime());
-  const pass = await mirror.passes.begin(spec, clock.now(), deps.account.access());
+  const pass = await mirror.passes.begin(spec, clock.now(), deps.account.accessId());
   const past = new PastSweeps(await mirror.sweeps.latest(), await mirror.failing(clock.now()));
   const end = async (error: string | null, report: unknown): Promise<void> => {
     const state = error === null ? 'done' : 'failed';
@@ -149,7 +149,7 @@ class PassRun {
       await this.#sweep(INBOXES);
       inboxes = await mirror.inboxes();
       const isUnproven = this.stopped === null && this.reports.some(isMissing);
-      if (isUnproven && (await this.#showsInbox()) === false) this.stopped = perhapsOtherAccount();
+      if (isUnproven && (await this.#accountShown()) === 'other') this.stopped = perhapsOtherAccount();
     }
     if (this.stopped !== null) return;
     const selected = inboxes.filter(({ id }) => coversInbox(this.#spec, id));
@@ -168,7 +168,7 @@ class PassRun {
    */
   async #canInboxesWait(): Promise<boolean> {
     const endsRuns = this.#past.endsRuns(INBOXES) && this.#past.areUnanswered([INBOXES]);
-    return endsRuns && (await this.#showsInbox()) === true;
+    return endsRuns && (await this.#accountShown()) === 'ours';
   }
 
   async #sweepLists(keys: readonly ListKey[], inboxes: readonly Inbox[]): Promise<void> {
@@ -277,8 +277,9 @@ class PassRun {
     return this.#spec.kind === 'resync' || this.#spec.acceptAccount;
   }
 
-  #showsInbox(): Promise<boolean | null> {
-    return showsInbox(this.#deps, reasonOf(this.#spec));
+  #accountShown(): ReturnType<AccountCheck['judgeByInbox']> {
+    const { account, client, signal } = this.#deps;
+    return account.judgeByInbox(client, { reason: reasonOf(this.#spec), signal });
   }
 
   #isAlreadyDone(key: ListKey): Promise<boolean> {

@@ -3,7 +3,6 @@ import type { Reason } from '../core/ledger.ts';
 import { keysOf, type ListKey } from '../core/lists.ts';
 import { coversInbox, type Writer } from '../mirror/mirror.ts';
 import type { Pass, PassSpec } from '../mirror/passes/passes.ts';
-import { showsInbox } from './account/account.ts';
 import type { PassDeps } from './deps.ts';
 import type { ListReport } from './events.ts';
 import type { PastSweeps } from './past.ts';
@@ -39,7 +38,7 @@ export async function findStuck(
   past: PastSweeps,
 ): Promise<readonly ListKey[] | null> {
   if (!pass.resumed) return null;
-  const { mirror, clock } = deps;
+  const { account, client, mirror, clock, signal } = deps;
   const selected = (await mirror.inboxes()).filter(({ id, suspect }) => coversInbox(spec, id) && !suspect);
   const left = [];
   let lastReadAt = pass.startedAt;
@@ -55,7 +54,8 @@ export async function findStuck(
   if (others.length === 0) return left;
   const isRepeated = others.length < left.length;
   // Unless it was an outage, after which these can be read, an answer to this request tells the next run.
-  const isUp = past.areUnanswered(others) && (await showsInbox(deps, reasonOf(spec))) === true;
+  const call = { reason: reasonOf(spec), signal };
+  const isUp = past.areUnanswered(others) && (await account.judgeByInbox(client, call)) === 'ours';
   return isUp && isRepeated && isPastProof(spec, pass, clock.now()) ? left : null;
 }
 

@@ -1,13 +1,11 @@
 import { unlessAborted } from '../../core/abortable.ts';
 import { type Clock, HOUR, MINUTE } from '../../core/clock.ts';
 import { isMirrorError, MirrorError } from '../../core/errors.ts';
-import type { Reason } from '../../core/ledger.ts';
 import { INBOXES, type Item } from '../../core/lists.ts';
 import { type Access, accessId } from '../../core/secrets.ts';
 import type { KnownAccount } from '../../mirror/gate/account.ts';
 import type { Writer } from '../../mirror/mirror.ts';
 import type { CallOptions, Client, Page } from '../../service/client.ts';
-import type { SweepDeps } from '../deps.ts';
 import { askById, type InboxesShown, MOST_SHOWN } from './by-id.ts';
 import {
   emailOf,
@@ -53,8 +51,6 @@ interface AccountDeps {
  * before any other list when the address or the key has changed. The sweeps of one process share an instance.
  */
 export class AccountCheck {
-  /** The access in use, as {@link accessId} names it. */
-  readonly access = (): string => accessId(this.#deps.access());
   readonly #deps: AccountDeps;
   /** The access that has last led to the mirror's account; null before the first look at the mirror. */
   #proven: string | null = null;
@@ -62,6 +58,11 @@ export class AccountCheck {
 
   constructor(deps: AccountDeps) {
     this.#deps = deps;
+  }
+
+  /** The id of the access in use. */
+  accessId(): string {
+    return accessId(this.#deps.access());
   }
 
   /**
@@ -86,18 +87,24 @@ export class AccountCheck {
   }
 
   /**
-   * True if an inbox, requested by its id, has the address that the mirror knows: a weaker proof than the
-   * list of inboxes, for a service that does not answer that one. False if it has another one; null if the
-   * service does not know the mirror's first inboxes, as in some outages.
-   * @throws MirrorError the error of a request
+   * Whose account an inbox shows that is requested by its id: ours if it has the address that the mirror
+   * knows. A weaker proof than the list of inboxes, for a service that does not answer that one. Unknown if the
+   * service does not know the mirror's first inboxes, as in some outages, or does not answer: the next requests
+   * show why.
    */
-  async showsInbox(client: Client, options: CallOptions): Promise<boolean | null> {
+  async judgeByInbox(client: Client, call: CallOptions): Promise<'ours' | 'other' | 'unknown'> {
+    const options = { ...call, tries: 1, isProbe: true };
     const known = (await this.#deps.mirror.account()).inboxes.filter(isLive).slice(0, MOST_SHOWN);
-    for (const { id, email } of known) {
-      const found = await this.proven(client, options, () => client.getInbox(id, options));
-      if (found !== null) return found.item.id === id && isSameAddress(email, emailOf(found.item));
+    try {
+      for (const { id, email } of known) {
+        const found = await this.sendProven(client, options, () => client.getInbox(id, options));
+        if (found !== null)
+          return found.item.id === id && isSameAddress(email, emailOf(found.item)) ? 'ours' : 'other';
+      }
+    } catch {
+      return 'unknown';
     }
-    return null;
+    return 'unknown';
   }
 
   /**
@@ -105,13 +112,17 @@ export class AccountCheck {
    * changed when the answer is there. A request may wait for long, and takes the key in use when it leaves.
    * @throws MirrorError `OTHER_ACCOUNT`, or the error of the request
    */
-  async proven<Answer>(client: Client, options: CallOptions, send: () => Promise<Answer>): Promise<Answer> {
-    const before = this.access();
+  async sendProven<Answer>(
+    client: Client,
+    options: CallOptions,
+    send: () => Promise<Answer>,
+  ): Promise<Answer> {
+    const before = this.accessId();
     await this.prove(client, options);
     try {
       return await send();
     } finally {
-      if (this.access() !== before) await this.prove(client, options);
+      if (this.accessId() !== before) await this.prove(client, options);
     }
   }
 
@@ -137,7 +148,7 @@ export class AccountCheck {
         if (isMirrorError(error, 'TOKEN_REFUSED')) return null;
         throw error;
       });
-      if (this.access() !== accessId(access)) return await this.readInboxes(client, options, false);
+      if (this.accessId() !== accessId(access)) return await this.readInboxes(client, options, false);
       if (page === null) break;
       pages.set(token, page);
       listed.push(...inboxesOf(page));
@@ -154,7 +165,7 @@ export class AccountCheck {
     const other = accepts
       ? null
       : await this.#otherShown(client, options, known, { listed, isComplete, access });
-    if (this.access() !== accessId(access)) return await this.readInboxes(client, options, false);
+    if (this.accessId() !== accessId(access)) return await this.readInboxes(client, options, false);
     if (other !== null) throw await this.#refuse(access, known, other);
     await this.#record(access, known);
     return pages;
@@ -211,12 +222,6 @@ export class AccountCheck {
     if (!isProvenBy(known, access)) await this.#deps.mirror.proveAccount(access);
     this.#proven = accessId(access);
   }
-}
-
-/** See `AccountCheck.showsInbox`; null if there is no answer: the next requests show why. */
-export async function showsInbox(deps: SweepDeps, reason: Reason): Promise<boolean | null> {
-  const options = { reason, signal: deps.signal, tries: 1, isProbe: true };
-  return await deps.account.showsInbox(deps.client, options).catch(() => null);
 }
 
 /** The error for an account of which only inboxes by their ids are known, and these are not the mirror's. */

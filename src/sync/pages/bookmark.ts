@@ -55,7 +55,7 @@ export async function readBookmark(
   const tally: Tally = { inserted: 0, changed: 0, deleted: 0 };
   const unread = { page: null, lost: null, cut: null, tally };
   const read = async (token: string | null): Promise<Page> =>
-    await account.proven(client, { reason: 'schedule', signal }, () =>
+    await account.sendProven(client, { reason: 'schedule', signal }, () =>
       client.listPage(key, token, { reason: 'page', signal, tries }),
     );
   let page: Page;
@@ -150,7 +150,7 @@ async function hasSlid(
   if (tokenBefore === undefined) return false;
   const call = { reason: 'schedule', signal } as const;
   try {
-    const { items, rejects } = await account.proven(client, call, () =>
+    const { items, rejects } = await account.sendProven(client, call, () =>
       client.listPage(round, tokenBefore, { reason: 'page', signal }),
     );
     return [...items, ...rejects].some((row) => row.id === id);

@@ -34,7 +34,7 @@ export async function walk(
       const early = ahead.get(sweep.nextPage);
       const call = { ...request, inARow: row.next(sweep) };
       const send = (): Promise<Page> => client.listPage(sweep, sweep.nextPage, call);
-      page = early ?? (await account.proven(client, request, send));
+      page = early ?? (await account.sendProven(client, request, send));
     } catch (error) {
       const isRefused = isMirrorError(error, 'TOKEN_REFUSED');
       const mayRestart = isRefused ? sweep.restarts < MOST_RESTARTS : error instanceof RowBroken;

@@ -234,7 +234,7 @@ class Hearing {
 
   async #proven<Result>(send: () => Promise<Result>): Promise<Result> {
     const { account, client } = this.#deps;
-    return await account.proven(client, this.#call, send);
+    return await account.sendProven(client, this.#call, send);
   }
 
   async #control(suspect: Suspect, side: Side): Promise<void> {

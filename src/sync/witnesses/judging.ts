@@ -203,7 +203,7 @@ async function isUnproven(
   if (due.length <= MOST_UNPROVEN || byIdentity(sweep)) return false;
   const call = questionCall(deps, options);
   const finds = (): Promise<boolean> => searchFinds(deps, sweep, options.askedBefore, call);
-  return !(await deps.account.proven(deps.client, call, finds));
+  return !(await deps.account.sendProven(deps.client, call, finds));
 }
 
 /**

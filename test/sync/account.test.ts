@@ -546,6 +546,21 @@ describe('the same account', () => {
     expect(await count(mirror.database, 'inboxes WHERE deleted_at IS NULL')).toBe(4);
   });
 
+  test('may archive most of its inboxes, and make as many new ones while these are suspects', async () => {
+    const mirror = await synced();
+    const { sandbox, clock } = mirror;
+    const archived = [...sandbox.world.inboxes.keys()].slice(0, 3);
+    for (const id of archived) sandbox.world.removeInbox(id);
+    sandbox.script(({ path }) =>
+      archived.some((id) => path.includes(`/inboxes/${id}`)) ? { status: 403, body: '{}' } : undefined,
+    );
+    expect((await mirror.sync()).stopped).toBeNull();
+    clock.advance(HOUR);
+    for (let nth = 0; nth < 3; nth += 1) sandbox.world.addInbox();
+    expect((await mirror.sync()).stopped).toBeNull();
+    expect(await count(mirror.database, 'inboxes WHERE deleted_at IS NULL')).toBe(7);
+  });
+
   test('may change the address of an inbox that its list leaves out', async () => {
     let hidden = '';
     const mirror = await synced({

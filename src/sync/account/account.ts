@@ -88,9 +88,9 @@ export class AccountCheck {
 
   /**
    * Whose account an inbox shows that is requested by its id: ours if it has the address that the mirror
-   * knows. A weaker proof than the list of inboxes, for a service that does not answer that one. Unknown if the
-   * service does not know the mirror's first inboxes, as in some outages, or does not answer: the next requests
-   * show why.
+   * knows. A weaker proof than the list of inboxes, for a service that does not answer that one. Unknown if
+   * the service does not know the mirror's first inboxes, as in some outages, or does not answer: the next
+   * requests show why.
    */
   async judgeByInbox(client: Client, call: CallOptions): Promise<'ours' | 'other' | 'unknown'> {
     const options = { ...call, tries: 1, isProbe: true };
@@ -154,7 +154,7 @@ export class AccountCheck {
       listed.push(...inboxesOf(page));
       token = page.next;
       for (const { raw } of [...page.items, ...page.rejects]) characters += raw.length;
-      if (accepts || isProof(known.inboxes, listed)) break;
+      if (accepts || isProof(known.inboxes, listed, isProvenBy(known, access))) break;
     } while (
       token !== null &&
       !pages.has(token) &&
@@ -187,7 +187,7 @@ export class AccountCheck {
       otherAccount(known, { listed: inboxes, address: access.address });
     const isProven = isProvenBy(known, access);
     if (isOther(known.inboxes, listed, { isComplete, isProven })) return shown(listed);
-    if (isProven || isProof(known.inboxes, listed)) return null;
+    if (isProven || isProof(known.inboxes, listed, isProven)) return null;
     const isListed = showsAny(known.inboxes, listed);
     if (!isListed && known.other?.access === accessId(access))
       return new MirrorError('OTHER_ACCOUNT', known.other.cause);

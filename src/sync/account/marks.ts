@@ -75,15 +75,23 @@ export function isSameAddress(stored: string | null, listed: string | null | und
   return stored.trim().toLowerCase() === listed.trim().toLowerCase();
 }
 
-/** True if the listed inboxes prove the mirror's account, whatever the further pages hold. */
-export function isProof(known: readonly KnownInbox[], listed: readonly ListedInbox[]): boolean {
+/**
+ * True if the listed inboxes prove the mirror's account, whatever the further pages hold.
+ * @param isProven false: the address or the key has changed
+ */
+export function isProof(
+  known: readonly KnownInbox[],
+  listed: readonly ListedInbox[],
+  isProven: boolean,
+): boolean {
   const { expected, same } = compare(known, listed);
-  return !isMost(expected - same, expected) && !replacesMost(known, listed);
+  return !isMost(expected - same, expected) && (isProven || !replacesMost(known, listed));
 }
 
 /**
  * True if most of the mirror's live inboxes are not listed, suspects among them, and as many came that it
- * never had: a list that was once cut leaves few that are no suspects, and these may be shared.
+ * never had. Behind a new access that is another account: a list that was once cut leaves few that are no
+ * suspects, and these may be shared.
  */
 function replacesMost(known: readonly KnownInbox[], listed: readonly ListedInbox[]): boolean {
   const emails = new Map(listed.map(({ id, email }) => [id, email]));
@@ -106,8 +114,8 @@ export function isMost(part: number, all: number): boolean {
 
 /**
  * True if the listed inboxes are those of another account: most of the mirror's inboxes are gone or have
- * another address, and others came; as many others if it is exactly half, or if suspects are counted. Without
- * the complete list, none of the mirror's inboxes may be in it.
+ * another address, and others came; as many others if it is exactly half, or if suspects are counted, as they
+ * are behind a new access. Without the complete list, none of the mirror's inboxes may be in it.
  */
 export function isOther(
   known: readonly KnownInbox[],
@@ -118,7 +126,7 @@ export function isOther(
   const came = moved + unknown;
   if (expected === 0 || came === 0) return false;
   if (!isComplete) return same === 0;
-  if (replacesMost(known, listed)) return true;
+  if (!isProven && replacesMost(known, listed)) return true;
   const missed = expected - same;
   return isMost(missed, expected) && (2 * missed > expected || came >= missed);
 }

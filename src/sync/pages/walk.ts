@@ -74,8 +74,8 @@ async function reachedPages(
   known: { readonly items: number; readonly pages: number } | null,
 ): Promise<number> {
   if (sweep.restarts < MOST_RESTARTS || known === null || known.items === 0) return 0;
-  // The only page of a list need not be full.
-  const aPage = Math.max(known.items / known.pages, client.pageSize);
+  // The last page need not be full, and a service may give fewer rows than it was asked for.
+  const aPage = Math.min(client.pageSize, known.pages > 1 ? known.items / (known.pages - 1) : Infinity);
   return Math.ceil((await mirror.suspects.countLive(sweep)) / aPage);
 }
 

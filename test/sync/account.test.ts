@@ -246,6 +246,24 @@ describe('another account behind the mirror', () => {
     expect(await pass()).toBeNull();
   });
 
+  test('that a consent has replaced writes no row after a list of the other one was empty', async () => {
+    const { mirror, accounts, state, pass } = await exchangeable(0);
+    await pass();
+    state.shown = 'other';
+    expect(await pass({ acceptAccount: true })).toBeNull();
+    accounts.other.sandbox.script(({ path }) =>
+      /^\/v1\/inboxes\/\d+$/.test(path) ? { status: 500, body: '' } : undefined,
+    );
+    state.cut = 0;
+    await pass();
+    const before = await contents(mirror);
+    [state.shown, state.cut] = ['own', Infinity];
+    for (let nth = 0; nth < 2; nth += 1) expect(await pass()).toEqual(OTHER_ACCOUNT);
+    expect(await contents(mirror)).toEqual(before);
+    state.shown = 'other';
+    expect(await pass()).toBeNull();
+  });
+
   test('is found before the first of several pages of inboxes is applied', async () => {
     const on = { now: false };
     const many = { conversations: Array.from({ length: 25 }, () => 0) };

@@ -2,10 +2,14 @@ import { expect, test } from 'vitest';
 import type { KnownInbox } from '../../src/mirror/gate/account.ts';
 import { isOther, type ListedInbox, otherAccount } from '../../src/sync/account/marks.ts';
 
-/** An inbox of the mirror: `1`; `1?` is a suspect, `1x` has a tombstone, `1 a@b.c` another address, `1 -` none. */
+/**
+ * An inbox of the mirror: `1`; `1?` is a suspect, `1??` one for longer, `1x` has a tombstone, `1 a@b.c` another
+ * address, `1 -` none.
+ */
 function known(text: string): KnownInbox {
-  const [, id = '', mark = '', email = `${id}@x.y`] = /^(\d+)([?x]?)(?: (\S+))?$/.exec(text) ?? [];
-  return { id, email: email === '-' ? null : email, suspect: mark === '?', deleted: mark === 'x' };
+  const [, id = '', mark = '', email = `${id}@x.y`] = /^(\d+)(\??\??|x)(?: (\S+))?$/.exec(text) ?? [];
+  const missingSince = mark.startsWith('?') ? new Date(mark === '?' ? '2026-03-02' : '2026-03-01') : null;
+  return { id, email: email === '-' ? null : email, missingSince, deleted: mark === 'x' };
 }
 
 /** An inbox in an answer. `1 !` cannot be read but for its id. */
@@ -16,7 +20,7 @@ function listed(text: string): ListedInbox {
 
 const [WHOLE, PART] = [true, false];
 
-test.each<[boolean, string, string[], string[], boolean]>([
+test.each<[boolean, string, string[], string[], boolean, boolean?]>([
   [false, 'the same inboxes', ['1', '2'], ['1', '2'], WHOLE],
   [false, 'the same inboxes and many new ones', ['1', '2'], ['1', '2', '7', '8', '9'], WHOLE],
   [false, 'an address in other letters', ['1 A@x.y'], ['1 a@X.Y'], WHOLE],
@@ -33,22 +37,19 @@ test.each<[boolean, string, string[], string[], boolean]>([
   [true, 'half of four gone, and as many came', ['1', '2', '3', '4'], ['1', '2', '7', '8'], WHOLE],
   [true, 'half of four under other addresses', ['1', '2', '3', '4'], ['1', '2', '3 a@b.c', '4 a@b.c'], WHOLE],
   [false, 'most absent, suspects as before, and as many came', ['1?', '2?', '3'], ['3', '7', '8'], WHOLE],
+  [true, 'the same behind a new access', ['1?', '2?', '3'], ['3', '7', '8'], WHOLE, false],
   [false, 'suspects absent as before, and others came', ['1?', '2?', '3', '4'], ['3', '4', '7', '8'], WHOLE],
   [true, 'most suspects under other addresses', ['1', '2?', '3?'], ['1', '2 a@b.c', '3 a@b.c'], WHOLE],
   [false, 'one suspect under another address', ['1', '2', '3?'], ['1', '2', '3 a@b.c'], WHOLE],
   [true, 'other inboxes, although all of the mirror are suspects', ['1?', '2?'], ['7', '8'], WHOLE],
+  [true, 'those that have been suspects for longer', ['1??', '2??', '3?', '4?'], ['1', '2'], WHOLE, false],
   [false, 'inboxes with a tombstone absent', ['1x', '2x', '3'], ['3', '7', '8'], WHOLE],
   [false, 'an inbox with a tombstone is back', ['1x', '2'], ['1'], WHOLE],
   [false, 'any inbox, where the mirror has no live one', ['1x'], ['7'], WHOLE],
   [false, 'one of three on the first pages, and many unknown', ['1', '2', '3'], ['1', '7', '8', '9'], PART],
   [true, 'none of three on the first pages', ['1', '2', '3'], ['7', '8', '9'], PART],
-])('another account? %s: %s', (other, _what, mirror, answer, isComplete) => {
-  expect(isOther(mirror.map(known), answer.map(listed), { isComplete, isProven: true })).toBe(other);
-});
-
-test('another account, behind a new access: suspects absent as before, and as many came', () => {
-  const [mirror, answer] = [['1?', '2?', '3'].map(known), ['3', '7', '8'].map(listed)];
-  expect(isOther(mirror, answer, { isComplete: WHOLE, isProven: false })).toBe(true);
+])('another account? %s: %s', (other, _what, mirror, answer, isComplete, isProven = true) => {
+  expect(isOther(mirror.map(known), answer.map(listed), { isComplete, isProven })).toBe(other);
 });
 
 test.each([

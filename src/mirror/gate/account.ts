@@ -8,8 +8,8 @@ import { readSetting, writeSetting } from '../settings/settings.ts';
 export interface KnownInbox {
   readonly id: string;
   readonly email: string | null;
-  /** True if the last complete sweep of `inboxes` did not list it. */
-  readonly suspect: boolean;
+  /** The first of the last complete sweeps of `inboxes` that did not list it; null if the last one did. */
+  readonly missingSince: Date | null;
   readonly deleted: boolean;
 }
 
@@ -66,10 +66,10 @@ export async function readAccount(database: Database): Promise<KnownAccount> {
   const address = await readSetting(database, ADDRESS);
   const fingerprint = await readSetting(database, KEY);
   return {
-    inboxes: rows.map(({ id, email, missing_since: since, deleted_at: deleted }) => ({
+    inboxes: rows.map(({ id, email, missing_since: missingSince, deleted_at: deleted }) => ({
       id,
       email,
-      suspect: since !== null,
+      missingSince,
       deleted: deleted !== null,
     })),
     address,

@@ -204,7 +204,7 @@ export class AccountCheck {
     const live = (await this.#deps.mirror.account()).inboxes.filter(isLive);
     const known = live.find(({ id }) => id === item.id);
     if (known === undefined || isSameAddress(known.email, emailOf(item))) return false;
-    return isMost(live.filter(({ suspect }) => suspect).length, live.length);
+    return isMost(live.filter(({ missingSince }) => missingSince !== null).length, live.length);
   }
 
   /** Records that the service shows another account. @returns the error that says so */

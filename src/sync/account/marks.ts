@@ -38,11 +38,19 @@ export function inboxesOf({ items, rejects }: Pick<Page, 'items' | 'rejects'>): 
   ];
 }
 
-/** The live inboxes that the service should list: those that its last complete list had, if there are any. */
+/**
+ * The live inboxes that the service should list: those that its last complete list had. If it had none, those
+ * that have been missing for the shortest time: others may be of an account that was replaced.
+ */
 export function expectedOf(known: readonly KnownInbox[]): readonly KnownInbox[] {
   const live = known.filter(isLive);
-  const listedBefore = live.filter(({ suspect }) => !suspect);
-  return listedBefore.length > 0 ? listedBefore : live;
+  const since = Math.max(...live.map(missingMs));
+  return live.filter((inbox) => missingMs(inbox) === since);
+}
+
+/** Since when an inbox has been missing, epoch ms; infinite if the last list had it. */
+function missingMs({ missingSince }: KnownInbox): number {
+  return missingSince?.getTime() ?? Infinity;
 }
 
 /** The live inboxes that are not listed. */

@@ -19,6 +19,7 @@ import {
   isSameAddress,
   type ListedInbox,
   otherAccount,
+  type Reading,
   showsAny,
 } from './marks.ts';
 
@@ -154,7 +155,7 @@ export class AccountCheck {
       listed.push(...inboxesOf(page));
       token = page.next;
       for (const { raw } of [...page.items, ...page.rejects]) characters += raw.length;
-      if (accepts || isProof(known.inboxes, listed, isProvenBy(known, access))) break;
+      if (accepts || isProof(known.inboxes, listed, this.#readingOf(known, access))) break;
     } while (
       token !== null &&
       !pages.has(token) &&
@@ -185,9 +186,9 @@ export class AccountCheck {
   ): Promise<MirrorError | null> {
     const shown = (inboxes: readonly ListedInbox[]): MirrorError =>
       otherAccount(known, { listed: inboxes, address: access.address });
-    const isProven = isProvenBy(known, access);
-    if (isOther(known.inboxes, listed, { isComplete, isProven })) return shown(listed);
-    if (isProven || isProof(known.inboxes, listed, isProven)) return null;
+    const reading = this.#readingOf(known, access);
+    if (isOther(known.inboxes, listed, { isComplete, ...reading })) return shown(listed);
+    if (reading.isProven || isProof(known.inboxes, listed, reading)) return null;
     const isListed = showsAny(known.inboxes, listed);
     if (!isListed && known.other?.access === accessId(access))
       return new MirrorError('OTHER_ACCOUNT', known.other.cause);
@@ -216,6 +217,10 @@ export class AccountCheck {
     const wait = Math.min(Math.max(lasted, SHORTEST_TEST_MS), LONGEST_TEST_MS);
     await mirror.refuseAccount(access, error.message, { now, until: now + wait });
     return error;
+  }
+
+  #readingOf(known: KnownAccount, access: Access): Reading {
+    return { isProven: isProvenBy(known, access), now: this.#deps.clock.now() };
   }
 
   async #record(access: Access, known: KnownAccount): Promise<void> {

@@ -1,3 +1,4 @@
+import { DAY } from '../../core/clock.ts';
 import { MirrorError } from '../../core/errors.ts';
 import { plural } from '../../core/humanize.ts';
 import type { Item } from '../../core/lists.ts';
@@ -83,27 +84,36 @@ export function isSameAddress(stored: string | null, listed: string | null | und
   return stored.trim().toLowerCase() === listed.trim().toLowerCase();
 }
 
-/**
- * True if the listed inboxes prove the mirror's account, whatever the further pages hold.
- * @param isProven false: the address or the key has changed
- */
+/** When a list was read, and whether its access is the one that last led to the mirror's account. */
+export interface Reading {
+  readonly isProven: boolean;
+  /** Epoch ms. */
+  readonly now: number;
+}
+
+/** True if the listed inboxes prove the mirror's account, whatever the further pages hold. */
 export function isProof(
   known: readonly KnownInbox[],
   listed: readonly ListedInbox[],
-  isProven: boolean,
+  reading: Reading,
 ): boolean {
   const { expected, same } = compare(known, listed);
-  return !isMost(expected - same, expected) && (isProven || !replacesMost(known, listed));
+  return !isMost(expected - same, expected) && !replacesMost(known, listed, reading);
 }
 
 /**
- * True if most of the mirror's live inboxes are not listed, suspects among them, and as many came that it
- * never had. Behind a new access that is another account: a list that was once cut leaves few that are no
- * suspects, and these may be shared.
+ * True if a new access does not list most of the mirror's live inboxes, suspects of the last day among them,
+ * and lists as many that the mirror never had. A list that was once cut leaves few that are no suspects, and
+ * these may be shared.
  */
-function replacesMost(known: readonly KnownInbox[], listed: readonly ListedInbox[]): boolean {
+function replacesMost(
+  known: readonly KnownInbox[],
+  listed: readonly ListedInbox[],
+  { isProven, now }: Reading,
+): boolean {
+  if (isProven) return false;
   const emails = new Map(listed.map(({ id, email }) => [id, email]));
-  const live = known.filter(isLive);
+  const live = known.filter((inbox) => isLive(inbox) && missingMs(inbox) > now - DAY);
   const same = live.filter(({ id, email }) => emails.has(id) && isSameAddress(email, emails.get(id))).length;
   const ids = new Set(known.map(({ id }) => id));
   const came = listed.filter(({ id }) => !ids.has(id)).length;
@@ -128,13 +138,13 @@ export function isMost(part: number, all: number): boolean {
 export function isOther(
   known: readonly KnownInbox[],
   listed: readonly ListedInbox[],
-  { isComplete, isProven }: { isComplete: boolean; isProven: boolean },
+  { isComplete, ...reading }: Reading & { readonly isComplete: boolean },
 ): boolean {
-  const { expected, same, moved, unknown } = compare(known, listed, isProven);
+  const { expected, same, moved, unknown } = compare(known, listed, reading.isProven);
   const came = moved + unknown;
   if (expected === 0 || came === 0) return false;
   if (!isComplete) return same === 0;
-  if (!isProven && replacesMost(known, listed)) return true;
+  if (replacesMost(known, listed, reading)) return true;
   const missed = expected - same;
   return isMost(missed, expected) && (2 * missed > expected || came >= missed);
 }

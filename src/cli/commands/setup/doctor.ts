@@ -238,7 +238,7 @@ function checkClock({ clock, mirror }: Session, { serviceTime }: Ping, tookMs: n
 }
 
 /** @throws MirrorError `OTHER_ACCOUNT` */
-async function checkAccount({ mirror, access }: Session, { rows, isWhole }: Ping): Promise<Check> {
+async function checkAccount({ mirror, access, clock }: Session, { rows, isWhole }: Ping): Promise<Check> {
   const { hasAllIds, inboxesOf, isOther, isProvenBy, otherAccount, showsAny } =
     await import('../../../sync/account/marks.ts');
   const name = 'account';
@@ -248,7 +248,7 @@ async function checkAccount({ mirror, access }: Session, { rows, isWhole }: Ping
   const listed = inboxesOf(rows);
   const isComplete = isWhole && hasAllIds(rows);
   const isProven = isProvenBy(known, access());
-  if (isOther(known.inboxes, listed, { isComplete, isProven }))
+  if (isOther(known.inboxes, listed, { isComplete, isProven, now: clock.now() }))
     throw otherAccount(known, { listed, address: access().address });
   if (!isProven && !showsAny(known.inboxes, listed))
     return { name, verdict: 'skipped', message: 'the service lists no inbox of the mirror: a sync decides' };

@@ -57,8 +57,8 @@ const HTTP_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? .*\d\d:\d\d:\d\d(?: 
 
 /**
  * The `Retry-After` header in milliseconds: whole seconds or an HTTP date (RFC 9110 §10.2.3). A date counts
- * from the answer's own `date`, because the machine's clock may differ; without one, from `now` (epoch ms).
- * Null without a usable hint: no header, nonsense, 0 or a date in the past.
+ * from the answer's own `date`, because the machine's clock may differ, or from `now` (epoch ms): the shorter
+ * wait, because either clock may be wrong. Null without a usable hint: no header, nonsense, 0 or a past date.
  */
 export function retryAfter(
   {
@@ -68,8 +68,10 @@ export function retryAfter(
   now: number,
 ): number | null {
   const text = header?.trim() ?? '';
-  const wait = /^\d+$/.test(text) ? Number(text) * 1000 : (httpTime(text) ?? 0) - (httpTime(date) ?? now);
-  return wait > 0 ? Math.min(wait, Number.MAX_SAFE_INTEGER) : null;
+  const at = httpTime(text) ?? Number.NaN;
+  const waits = /^\d+$/.test(text) ? [Number(text) * 1000] : [at - now, at - (httpTime(date) ?? now)];
+  const wait = Math.min(...waits.filter((ms) => ms > 0), Infinity);
+  return waits.some((ms) => ms > 0) ? Math.min(wait, Number.MAX_SAFE_INTEGER) : null;
 }
 
 /** The instant of an HTTP date, epoch ms; null for anything else. */

@@ -127,8 +127,13 @@ test.each([
   ['Mon, 02 Mar 2026 08:20:00 GMT', 'Mon, 02 Mar 2026 08:20:40 GMT'],
   ['Mon, 02 Mar 2026 08:20:00 GMT', '40'],
   ['nonsense', 'Mon, 02 Mar 2026 08:00:40 GMT'],
+  ['Thu, 01 Jan 1970 00:00:00 GMT', 'Mon, 02 Mar 2026 08:00:40 GMT'],
 ])('in an answer of %s, Retry-After %s means a wait of 40 s', (date, header) => {
   expect(retryAfter({ retryAfter: header, date }, NOW)).toBe(40_000);
+});
+
+test.each([undefined, 'soon'])('a date before 1970 makes no wait of Retry-After %s', (header) => {
+  expect(retryAfter({ retryAfter: header, date: 'Mon, 01 Jan 1900 00:00:00 GMT' }, NOW)).toBeNull();
 });
 
 test('any Retry-After gives null or a positive number of milliseconds', () => {

@@ -125,6 +125,19 @@ test('a walk that saves requests does not delay the end of an outage', async () 
   expect(Math.max(...silences)).toBeLessThan(20);
 });
 
+test('a daemon that restarts each 11 minutes spends few requests on refused page tokens', async () => {
+  const house = await expiringHouse();
+  const { clock, sandbox } = house;
+  const begin = clock.now();
+  while (clock.now() < begin + 1.5 * DAY) {
+    const daemon = await house.start();
+    await clock.sleep(11 * MINUTE);
+    await daemon.stop();
+  }
+  const lastDay = sandbox.arrivals.filter(({ at }) => at > clock.now() - DAY);
+  expect(lastDay.filter(({ status }) => status === 400).length).toBeLessThan(0.2 * lastDay.length);
+});
+
 test('a walk keeps the requests that it has saved when the daemon restarts', async () => {
   const house = await expiringHouse();
   for (let hour = 0; hour < 60; hour += 1) {

@@ -158,11 +158,12 @@ export class PageReads {
 
   async #readPage(page: PlannedPage, signal: AbortSignal): Promise<void> {
     const { mirror, account, clock, goneAfterMs, onEvent, pacer } = this.#deps;
-    // The page's own request has its token already; the account's and the suspects' take further ones.
-    let paid = true;
+    // The page's own request has its token already; the account's and the suspects' take further ones. The
+    // second one may tell why a page token was refused: a restart while it waits would lose the refusal.
+    let sent = 0;
     const client = pacedClient(this.#deps.client, async () => {
-      if (!paid) await pacer.take(false, signal);
-      paid = false;
+      if (sent > 0) await pacer.take(sent === 1, signal);
+      sent += 1;
     });
     const deps = { client, mirror, account, clock, goneAfterMs, onEvent, signal };
     const tries = this.#rests.getsOneTry(page.inboxId) ? 1 : undefined;

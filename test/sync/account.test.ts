@@ -579,6 +579,21 @@ describe('the same account', () => {
     expect(await count(mirror.database, 'inboxes WHERE deleted_at IS NULL')).toBe(7);
   });
 
+  test('may make new inboxes while its list leaves out archived ones that the service returns', async () => {
+    const archived = new Set<string>();
+    const mirror = await synced({
+      wrapHttp: tampered((page, path) => {
+        if (path === '/inboxes') page.results = page.results.filter(({ id }) => !archived.has(String(id)));
+      }),
+    });
+    const { sandbox, clock } = mirror;
+    for (const id of [...sandbox.world.inboxes.keys()].slice(0, 3)) archived.add(id);
+    expect((await mirror.sync()).stopped).toBeNull();
+    clock.advance(HOUR);
+    for (let nth = 0; nth < 3; nth += 1) sandbox.world.addInbox();
+    expect((await mirror.sync()).stopped).toBeNull();
+  });
+
   test('may change the address of an inbox that its list leaves out', async () => {
     let hidden = '';
     const mirror = await synced({

@@ -8,7 +8,7 @@ import { readSetting, writeSetting } from '../settings/settings.ts';
 export interface KnownInbox {
   readonly id: string;
   readonly email: string | null;
-  /** The first of the last complete sweeps of `inboxes` that did not list it; null if the last one did. */
+  /** Since when its list has left it out, even if the service returns it by its id; null if it is listed. */
   readonly missingSince: Date | null;
   readonly deleted: boolean;
 }
@@ -58,20 +58,27 @@ export async function readAccount(database: Database): Promise<KnownAccount> {
     id: string;
     email: string | null;
     missing_since: Date | null;
+    unlisted_since: Date | null;
     deleted_at: Date | null;
-  }>(`SELECT id, email, missing_since, deleted_at FROM inboxes ORDER BY length(id), id`);
+  }>(
+    `SELECT inboxes.id, email, missing_since, since AS unlisted_since, deleted_at
+     FROM inboxes LEFT JOIN unlisted ON list = 'inboxes' AND item_id = inboxes.id
+     ORDER BY length(inboxes.id), inboxes.id`,
+  );
   const [gate] = await database.query<OtherAccountRow>(
     `SELECT account_access, account_cause, account_since, account_until FROM gate_state WHERE id = 1`,
   );
   const address = await readSetting(database, ADDRESS);
   const fingerprint = await readSetting(database, KEY);
   return {
-    inboxes: rows.map(({ id, email, missing_since: missingSince, deleted_at: deleted }) => ({
-      id,
-      email,
-      missingSince,
-      deleted: deleted !== null,
-    })),
+    inboxes: rows.map(
+      ({ id, email, missing_since: missing, unlisted_since: unlisted, deleted_at: deleted }) => ({
+        id,
+        email,
+        missingSince: missing ?? unlisted,
+        deleted: deleted !== null,
+      }),
+    ),
     address,
     fingerprint,
     access: address === null || fingerprint === null ? null : accessId({ address, fingerprint }),

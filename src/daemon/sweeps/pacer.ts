@@ -81,6 +81,18 @@ export class Pacer {
   }
 
   /**
+   * Takes a token before it has accrued: the next requests wait for it. Waits only if the budget is used up.
+   * @throws the signal's reason
+   */
+  async takeAhead(signal: AbortSignal): Promise<void> {
+    await this.#readLedger();
+    if (this.#left < 1) return await this.take(false, signal);
+    this.#accrue();
+    this.#bucket.tokens -= 1;
+    this.#left -= 1;
+  }
+
+  /**
    * Waits without a token until the day's budget may have room for a request of an order.
    * @param roomAt when it has room at the latest
    * @throws the signal's reason
@@ -163,7 +175,9 @@ export class Pacer {
 
   #spend(): void {
     this.#accrue();
-    this.#bucket.tokens = Math.max(0, this.#bucket.tokens - 1);
+    // A free request makes no debt, and repays none.
+    const { tokens } = this.#bucket;
+    this.#bucket.tokens = Math.max(Math.min(0, tokens), tokens - 1);
     this.#left -= 1;
   }
 

@@ -34,7 +34,7 @@ export interface PageReadsDeps extends ReadPages {
   readonly goneAfterMs: number;
   readonly log: Log;
   readonly budget: Budget;
-  readonly pacer: Pick<Pacer, 'take' | 'giveBack' | 'hours'>;
+  readonly pacer: Pick<Pacer, 'take' | 'takeAhead' | 'giveBack' | 'hours'>;
   readonly onEvent: (event: PassEvent) => void;
   /** The list is swept or ordered, or rests. */
   readonly mayNotRead: (key: ListKey) => boolean;
@@ -158,12 +158,12 @@ export class PageReads {
 
   async #readPage(page: PlannedPage, signal: AbortSignal): Promise<void> {
     const { mirror, account, clock, goneAfterMs, onEvent, pacer } = this.#deps;
-    // The page's own request has its token already; the account's and the suspects' take further ones. The
-    // second one may tell why a page token was refused: a restart while it waits would lose the refusal.
-    let sent = 0;
-    const client = pacedClient(this.#deps.client, async () => {
-      if (sent > 0) await pacer.take(sent === 1, signal);
-      sent += 1;
+    // The page's own request has its token already; the account's and the suspects' take further ones. A second
+    // page tells why a page token was refused: a restart while it waits would lose the refusal.
+    let isPaid = true;
+    const client = pacedClient(this.#deps.client, async ({ reason }) => {
+      if (!isPaid) await (reason === 'page' ? pacer.takeAhead(signal) : pacer.take(false, signal));
+      isPaid = false;
     });
     const deps = { client, mirror, account, clock, goneAfterMs, onEvent, signal };
     const tries = this.#rests.getsOneTry(page.inboxId) ? 1 : undefined;

@@ -28,6 +28,7 @@ describe('the outcome of a delivery', () => {
     expect(await postByHttp(await answering(answer), {}, '{}')).toEqual({
       status: 200,
       retryAfter: undefined,
+      date: expect.any(String) as unknown,
       problem: null,
     });
   });

@@ -158,8 +158,8 @@ export class PageReads {
 
   async #readPage(page: PlannedPage, signal: AbortSignal): Promise<void> {
     const { mirror, account, clock, goneAfterMs, onEvent, pacer } = this.#deps;
-    // The page's own request has its token already; the account's and the suspects' take further ones. A second
-    // page tells why a page token was refused: a restart while it waits would lose the refusal.
+    // The page's own request has its token already; the account's and the suspects' take further ones. A
+    // second page tells why a page token was refused: a restart while it waits would lose the refusal.
     let isPaid = true;
     const client = pacedClient(this.#deps.client, async ({ reason }) => {
       if (!isPaid) await (reason === 'page' ? pacer.takeAhead(signal) : pacer.take(false, signal));

@@ -84,7 +84,6 @@ test.each([
     breakOff(house, everyMs, lastsMs);
     await house.start();
     const { conversations } = await worstAges(house, 5);
-    console.log('WORST', conversations);
     expect(conversations).toBeLessThan(48);
     expect(await count(house.database, 'sweeps WHERE restarts > 2'), 'only refused tokens count').toBe(0);
   },

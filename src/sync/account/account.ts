@@ -174,8 +174,7 @@ export class AccountCheck {
 
   /**
    * The error that names another account, if the listed inboxes or questions about those of the mirror show
-   * one, or if a new access shows too few of the mirror's. An access that was refused is let in again by its
-   * list only: single inboxes may be shared.
+   * one, or if a new access shows too few of the mirror's: single inboxes may be shared.
    * @throws MirrorError the error of a request
    */
   async #otherShown(
@@ -189,12 +188,9 @@ export class AccountCheck {
     const reading = this.#readingOf(known, access);
     if (isOther(known.inboxes, listed, { isComplete, ...reading })) return shown(listed);
     if (reading.isProven || isProof(known.inboxes, listed, reading)) return null;
-    const isListed = showsAny(known.inboxes, listed);
-    if (!isListed && known.other?.access === accessId(access))
-      return new MirrorError('OTHER_ACCOUNT', known.other.cause);
     const { strangers, showsOurs } = await askById(client, options, known.inboxes, { listed, isComplete });
     if (strangers.length > 0) return shown(strangers);
-    return isListed || showsOurs ? null : shown(listed);
+    return showsOurs || showsAny(known.inboxes, listed) ? null : shown(listed);
   }
 
   /**

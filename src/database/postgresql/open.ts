@@ -198,7 +198,7 @@ function pooled(
   const loadClient = async (): Promise<PrismaClient> => {
     const generated = await import('../generated/postgresql/client.ts');
     // The models are those of SQLite's client, which declares the types.
-    return new generated.PrismaClient({ adapter: factoryOf(connection) }) as unknown as PrismaClient;
+    return new generated.PrismaClient({ adapter: factoryOf(connection) }) as PrismaClient;
   };
   return {
     dialect: postgresql,

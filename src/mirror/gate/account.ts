@@ -23,8 +23,8 @@ export interface KnownAccount {
   readonly fingerprint: string | null;
   /** The access that led to the account, as {@link accessId} names it; null if that must be seen again. */
   readonly access: string | null;
-  /** The account that the service has last shown in place of this one; null if it does not. */
-  readonly other: OtherAccount | null;
+  /** Since when the service has shown another account; null if it does not. */
+  readonly refusedSince: Date | null;
 }
 
 /** Another account behind the address or the key. No request but a rare test is sent before `until`. */
@@ -65,8 +65,8 @@ export async function readAccount(database: Database): Promise<KnownAccount> {
      FROM inboxes LEFT JOIN unlisted ON list = 'inboxes' AND item_id = inboxes.id
      ORDER BY length(inboxes.id), inboxes.id`,
   );
-  const [gate] = await database.query<OtherAccountRow>(
-    `SELECT account_access, account_cause, account_since, account_until FROM gate_state WHERE id = 1`,
+  const [refused] = await database.query<Pick<OtherAccountRow, 'account_since'>>(
+    `SELECT account_since FROM gate_state WHERE id = 1`,
   );
   const address = await readSetting(database, ADDRESS);
   const fingerprint = await readSetting(database, KEY);
@@ -82,7 +82,7 @@ export async function readAccount(database: Database): Promise<KnownAccount> {
     address,
     fingerprint,
     access: address === null || fingerprint === null ? null : accessId({ address, fingerprint }),
-    other: gate === undefined ? null : asOtherAccount(gate),
+    refusedSince: refused?.account_since ?? null,
   };
 }
 

@@ -209,7 +209,7 @@ export class AccountCheck {
     const { mirror, clock } = this.#deps;
     const now = clock.now();
     this.#proven = null;
-    const lasted = now - (known.other?.since.getTime() ?? now);
+    const lasted = now - (known.refusedSince?.getTime() ?? now);
     const wait = Math.min(Math.max(lasted, SHORTEST_TEST_MS), LONGEST_TEST_MS);
     await mirror.refuseAccount(access, error.message, { now, until: now + wait });
     return error;

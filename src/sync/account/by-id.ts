@@ -32,7 +32,7 @@ export interface InboxesShown {
   readonly isComplete: boolean;
 }
 
-/** What the service says of inboxes that a new access does not list. */
+/** The answers to questions for single inboxes. */
 interface ById {
   /** Those with other addresses, if they are most of those that it returns. */
   readonly strangers: readonly ListedInbox[];

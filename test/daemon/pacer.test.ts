@@ -78,3 +78,19 @@ test('requests that walks have saved, and not sent yet, are left to them', async
   while (others < 40 && (await pacer.takeAtOnce())) others += 1;
   expect(others).toBeLessThanOrEqual(40 - 3 * 12);
 });
+
+test('a request that goes ahead of the pace makes the next one wait, also after a restart', async () => {
+  const { clock, newPacer } = await pacedMirror();
+  const { signal } = new AbortController();
+  const begin = clock.monotonic();
+  const pacer = newPacer();
+  for (let ahead = 0; ahead < 5; ahead += 1) await pacer.takeAhead(signal);
+  expect(clock.monotonic()).toBe(begin);
+  const stop = new AbortController();
+  const interrupted = pacer.take(false, stop.signal).catch(() => null);
+  await clock.sleep(10 * MINUTE);
+  stop.abort();
+  await interrupted;
+  await newPacer().take(false, signal);
+  expect((clock.monotonic() - begin) / MINUTE).toBeCloseTo(6 * 6, -1);
+});

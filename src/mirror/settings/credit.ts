@@ -5,7 +5,10 @@ import { readSetting, writeSetting } from './settings.ts';
 /** The setting that holds the credit. */
 const NAME = 'pace_credit';
 
-/** Requests that the pace allowed, and that scheduled work had not sent at the instant `at`, epoch ms. */
+/**
+ * Requests that the pace allowed, and that scheduled work had not sent at the instant `at`, epoch ms;
+ * negative if it had sent some ahead of the pace.
+ */
 export interface Credit {
   readonly requests: number;
   readonly at: number;

@@ -69,7 +69,8 @@ export function mostCredit(anHour: number): number {
 
 /**
  * Requests that scheduled work has missed until `now` (epoch ms): the recorded ones, and the pace since then
- * less the requests sent since then. 0 for a mirror without a record: nothing was missed there.
+ * less the requests sent since then. Negative by as many as the record says went ahead of the pace, at most:
+ * requests of a first filling go faster than the pace, and nothing waits for them.
  */
 export async function missedUntil(
   { requests, at }: Credit,
@@ -80,5 +81,7 @@ export async function missedUntil(
   // A clock that was set back may be before the record.
   const accrued = (anHour * Math.max(0, now - at)) / HOUR;
   const missed = requests + accrued - (await budget.scheduledSince(at));
-  return Math.min(mostCredit(anHour), Math.max(0, missed));
+  const most = mostCredit(anHour);
+  const ahead = Math.min(most, Math.max(0, -requests));
+  return Math.min(most, Math.max(-ahead, missed));
 }

@@ -8,7 +8,7 @@ import type { AccountCheck } from './account/account.ts';
 import type { PassEvent, RowCounts } from './events.ts';
 
 /** A walk that must not pause: the pages that its list had, the pages that it may have, and those read. */
-export interface InARow {
+export interface StreakPlan {
   readonly known: number;
   readonly expected: number;
   readonly read: number;
@@ -16,7 +16,7 @@ export interface InARow {
 
 export interface PageCall extends CallOptions {
   /** Default: the walk may pause before this page. */
-  readonly inARow?: InARow | undefined;
+  readonly streak?: StreakPlan | undefined;
 }
 
 /** The service's client. A daemon's lets each request wait for its turn first. */

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { DAY, MINUTE } from '../../src/core/clock.ts';
 import { INBOXES } from '../../src/core/lists.ts';
-import { mostInARow, Pacer } from '../../src/daemon/sweeps/pacer.ts';
+import { mostInStreak, Pacer } from '../../src/daemon/sweeps/pacer.ts';
 import { Turn } from '../../src/daemon/sweeps/turn.ts';
-import { RowBroken } from '../../src/sync/pages/row.ts';
+import { StreakBroken } from '../../src/sync/pages/streak.ts';
 import { daemonHouse } from '../support/daemon.ts';
 import { testLog } from '../support/log.ts';
 import { askedSince, firstIds, firstInbox, removeConversations } from '../support/rows.ts';
@@ -35,15 +35,15 @@ test.each([
 
 test('a list of as many pages as a walk may save is read at the pace, and not begun again for ever', async () => {
   const budget = { perSecond: 1, perDay: 280, reserved: 40, pageSize: 10 };
-  const most = mostInARow(budget);
+  const most = mostInStreak(budget);
   const { writer, clock } = await quickMirror();
   const list = { key: INBOXES, requests: 1, first: false, spent: 0, small: false, worn: false, waits: false };
   const take = async (known: number): Promise<void> => {
     const pacer = new Pacer({ mirror: writer, clock, budget, timezone: 'UTC' });
     const deps = { pacer, budget, log: testLog().log, wornFillings: () => 0, isTest: () => false };
     const turn = new Turn(deps, list, new AbortController());
-    await turn.take({ reason: 'schedule', inARow: { known, expected: known + 20, read: known } });
+    await turn.take({ reason: 'schedule', streak: { known, expected: known + 20, read: known } });
   };
-  await expect(take(most - 1)).rejects.toBeInstanceOf(RowBroken);
+  await expect(take(most - 1)).rejects.toBeInstanceOf(StreakBroken);
   await expect(take(most)).resolves.toBeUndefined();
 });

@@ -13,7 +13,7 @@ import { Purse, Savings } from './savings.ts';
 const ROOM_WAIT_MS = { least: MINUTE, most: 10 * MINUTE };
 
 /** A list of 1.25 turns or more is read at the pace: to save for one turn takes half a day. */
-const MOST_IN_A_ROW = 1.25;
+const MOST_IN_STREAK = 1.25;
 
 export interface PacerDeps extends BusyHoursDeps {
   readonly mirror: BusyHoursDeps['mirror'] & Pick<Writer, 'budget' | 'credit' | 'saveCredit'>;
@@ -104,7 +104,7 @@ export class Pacer {
   }
 
   /**
-   * Waits until a walk may send requests in a row, {@link mostInARow} at most. It saves up a share of the
+   * Waits until a walk may send requests in a row, {@link mostInStreak} at most. It saves up a share of the
    * tokens that accrue, and those that the bucket cannot hold.
    * @param list the walk's list, which finds again what it had saved when it was interrupted
    * @param requests how many; it may become fewer
@@ -119,7 +119,7 @@ export class Pacer {
       for (;;) {
         signal.throwIfAborted();
         await this.#readLedger();
-        const wanted = Math.min(requests(), mostInARow(budget));
+        const wanted = Math.min(requests(), mostInStreak(budget));
         this.#accrue();
         const waitMs = this.#waitUntil(wanted, saver.tokens, this.#savings.shareOf(saver));
         if (waitMs <= 0) {
@@ -232,6 +232,6 @@ export class Pacer {
 }
 
 /** The most requests that a walk may save up for. */
-export function mostInARow(budget: Budget): number {
-  return Math.max(1, Math.floor(MOST_IN_A_ROW * turnOf(budget)));
+export function mostInStreak(budget: Budget): number {
+  return Math.max(1, Math.floor(MOST_IN_STREAK * turnOf(budget)));
 }

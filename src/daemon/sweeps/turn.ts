@@ -4,9 +4,9 @@ import { listId } from '../../core/lists.ts';
 import type { Log } from '../../session/log.ts';
 import type { PageCall } from '../../sync/deps.ts';
 import type { DueList } from '../../sync/planning/agenda.ts';
-import { RowBroken } from '../../sync/pages/row.ts';
+import { StreakBroken } from '../../sync/pages/streak.ts';
 import { turnOf } from '../../sync/planning/planner.ts';
-import { mostInARow, type Pacer } from './pacer.ts';
+import { mostInStreak, type Pacer } from './pacer.ts';
 import type { Purse } from './savings.ts';
 
 const NO_END =
@@ -47,7 +47,7 @@ export class Turn {
    * questions about rows come to an end by themselves, and would begin again. A first filling need not wait
    * for the pace until it has cost a day's requests. A walk that must not pause saves up the tokens of its
    * pages first.
-   * @throws the signal's reason, or RowBroken if a walk that must not pause would wait amid its pages
+   * @throws the signal's reason, or StreakBroken if a walk that must not pause would wait amid pages
    */
   async take(call: PageCall): Promise<void> {
     await this.#waitFor(call);
@@ -59,16 +59,16 @@ export class Turn {
     this.#purse?.close();
   }
 
-  async #waitFor({ reason, inARow }: PageCall): Promise<void> {
+  async #waitFor({ reason, streak }: PageCall): Promise<void> {
     const { pacer, budget } = this.#deps;
     if (this.#purse?.spend() === true) return;
-    if (inARow !== undefined && (await this.#takeOneMore())) return;
+    if (streak !== undefined && (await this.#takeOneMore())) return;
     if (reason !== 'probe') this.#stopAtEnd();
     const isFree = this.#requests < this.#unpaced();
-    if (isFree || inARow === undefined || inARow.known >= mostInARow(budget))
+    if (isFree || streak === undefined || streak.known >= mostInStreak(budget))
       await pacer.take(isFree, this.#stop.signal);
-    else if (inARow.read > 0) throw new RowBroken();
-    else await this.#saveUp(inARow.expected);
+    else if (streak.read > 0) throw new StreakBroken();
+    else await this.#saveUp(streak.expected);
   }
 
   /** The list may have grown: as many requests as were saved up for may follow them, if there is room. */

@@ -5,7 +5,7 @@ import type { Page } from '../../service/client.ts';
 import type { PagesByToken } from '../account/account.ts';
 import { countRows, type SweepDeps, type SweepOptions, type Tally } from '../deps.ts';
 import { EndGuard } from './endless.ts';
-import { MOST_RESTARTS, Row, RowBroken } from './row.ts';
+import { MOST_RESTARTS, Streak, StreakBroken } from './streak.ts';
 import { reportUnknown } from './unknown.ts';
 
 /**
@@ -24,7 +24,7 @@ export async function walk(
   let sweep = opened;
   // A resync reads a list to its end, whatever its length.
   const known = reason === 'resync' ? null : await mirror.sweeps.lastComplete(sweep);
-  const row = new Row(known?.pages ?? null, await reachedPages(deps, opened, known));
+  const streak = new Streak(known?.pages ?? null, await reachedPages(deps, opened, known));
   let guard = new EndGuard(known?.pages ?? null);
   let ahead = await readAhead(deps, sweep, options);
   const lacking: Record<string, number> = {};
@@ -32,14 +32,14 @@ export async function walk(
     let page: Page;
     try {
       const early = ahead.get(sweep.nextPage);
-      const call = { ...request, inARow: row.next(sweep) };
+      const call = { ...request, streak: streak.next(sweep) };
       const send = (): Promise<Page> => client.listPage(sweep, sweep.nextPage, call);
       page = early ?? (await account.sendProven(client, request, send));
     } catch (error) {
       const isRefused = isMirrorError(error, 'TOKEN_REFUSED');
-      const mayRestart = isRefused ? sweep.restarts < MOST_RESTARTS : error instanceof RowBroken;
+      const mayRestart = isRefused ? sweep.restarts < MOST_RESTARTS : error instanceof StreakBroken;
       if (!mayRestart) throw error;
-      row.restart(sweep);
+      streak.restart(sweep);
       sweep = await mirror.sweeps.restart(sweep, isRefused ? undefined : clock.now());
       guard = new EndGuard(known?.pages ?? null);
       ahead = await readAhead(deps, sweep, options);

@@ -1,5 +1,5 @@
 import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
-import type { InARow } from '../deps.ts';
+import type { StreakPlan } from '../deps.ts';
 
 /** A walk restarts at its first page at most twice after a refused token, whatever run or turn reads it. */
 export const MOST_RESTARTS = 2;
@@ -11,14 +11,14 @@ const GROWN = 1.1;
 const LONGER = { factor: 1.5, pages: 20 };
 
 /** A walk that has to read its pages in a row would wait amid them: its page token may expire meanwhile. */
-export class RowBroken extends Error {
+export class StreakBroken extends Error {
   constructor() {
     super('the walk would wait amid its pages');
   }
 }
 
 /** Which walk has to read its pages in a row: the last one of a sweep whose page tokens seem to expire. */
-export class Row {
+export class Streak {
   #known: number | null;
   #expected: number;
 
@@ -33,7 +33,7 @@ export class Row {
   }
 
   /** How the next page is requested; undefined if the walk may wait before it. */
-  next({ list, restarts, pages }: Sweep): InARow | undefined {
+  next({ list, restarts, pages }: Sweep): StreakPlan | undefined {
     // The first pages of `inboxes` are read ahead, by the pace.
     if (list === 'inboxes' || restarts < MOST_RESTARTS || this.#known === null) return undefined;
     return { known: this.#known, expected: this.#expected, read: pages };

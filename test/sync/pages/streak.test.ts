@@ -35,9 +35,9 @@ async function grown(
 async function pagesKnown(mirror: TestMirror): Promise<number> {
   const listPage = vi.spyOn(mirror.client, 'listPage');
   await mirror.sync();
-  const rows = listPage.mock.calls.flatMap(([, , call]) => (call as PageCall).inARow ?? []);
-  expect(rows.length, 'the walk must not pause').toBeGreaterThan(0);
-  return Math.max(...rows.map(({ known }) => known));
+  const streaks = listPage.mock.calls.flatMap(([, , call]) => (call as PageCall).streak ?? []);
+  expect(streaks.length, 'the walk must not pause').toBeGreaterThan(0);
+  return Math.max(...streaks.map(({ known }) => known));
 }
 
 test('a list that had one row, and has many, is not taken for a list with a row a page', async () => {

@@ -2,8 +2,8 @@ import { cursorText } from '../mirror/mirror.ts';
 import { openReadOnly, sqliteFile } from '../query/open.ts';
 import type { ReadOnlyMirror } from '../query/result.ts';
 import { newEnding, refuseExisting, removePartial, sizeOf } from './folder/files.ts';
-import { type ExportRun, filesLeft, readManifest } from './folder/manifest.ts';
-import { coveredBy, rangesOf, refuseAmid } from './folder/overlap.ts';
+import { type ExportRun, filesLeft, type Manifest, readManifest } from './folder/manifest.ts';
+import { coveredBy, rangesOf, refuseAmid, refuseOvertaken } from './folder/overlap.ts';
 import { publishRun, settled } from './folder/replace.ts';
 import { inTurn } from './folder/turn.ts';
 import { writeInThread } from './thread.ts';
@@ -45,17 +45,19 @@ async function exportBy(
   const { folder, force } = options;
   const ending = newEnding();
   try {
-    const written = await write({ ending, ...(await namesIn(options, ending)) });
+    const { manifest, ...names } = await namesIn(options, ending);
+    const written = await write({ ending, ...names });
     const run = runOf(written, options);
     if (run.files.length === 0) return run;
     return await inTurn(folder, async () => {
       // Another export into the folder may have ended meanwhile.
       const before = await settled(folder, ending);
-      const names = run.files.map(({ file }) => file);
+      const files = run.files.map(({ file }) => file);
       const ranges = rangesOf(run.files);
       refuseAmid(folder, before, ranges);
-      const covered = coveredBy(before, ranges).filter((name) => !names.includes(name));
-      if (!force) refuseExisting(folder, [...names, ...covered], await filesLeft(folder, before));
+      refuseOvertaken(folder, [manifest, before], { ranges, upTo: run.newest_change_id });
+      const covered = coveredBy(before, ranges).filter((name) => !files.includes(name));
+      if (!force) refuseExisting(folder, [...files, ...covered], await filesLeft(folder, before));
       const done = { ...run, removed: covered.filter((name) => sizeOf(folder, name) !== null) };
       await publishRun(folder, before, { run: done, files: written.files, ending });
       return done;
@@ -66,17 +68,17 @@ async function exportBy(
   }
 }
 
-/** The names that the folder has, before a row is read. @throws MirrorError `USAGE` as at the end */
+/** The folder's manifest and names, before a row is read. @throws MirrorError `USAGE` as at the end */
 async function namesIn(
   { folder, tables, format, sinceId }: Pick<ExportOptions, 'folder' | 'tables' | 'format' | 'sinceId'>,
   ending: string,
-): Promise<Omit<FileNames, 'ending'>> {
+): Promise<Omit<FileNames, 'ending'> & { readonly manifest: Manifest }> {
   const found = await readManifest(folder);
   const manifest =
     found.unfinished === undefined ? found : await inTurn(folder, () => settled(folder, ending));
   const ranges = [...new Set(tables)].map((table) => ({ table, format, after: sinceId ?? 0 }));
   refuseAmid(folder, manifest, ranges);
-  return { left: await filesLeft(folder, manifest), covered: coveredBy(manifest, ranges) };
+  return { manifest, left: await filesLeft(folder, manifest), covered: coveredBy(manifest, ranges) };
 }
 
 function runOf(

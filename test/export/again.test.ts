@@ -4,7 +4,9 @@ import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } 
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openDatabase } from '../../src/database/open.ts';
+import { exportTables } from '../../src/export/export.ts';
 import type { ExportRun } from '../../src/export/folder/manifest.ts';
+import { openReadOnly } from '../../src/query/open.ts';
 import { newPlace, temporaryFolder } from '../support/mirror.ts';
 import { type TestProgram, testProgram } from '../support/program.ts';
 import { urlOf } from '../support/provider.ts';
@@ -138,6 +140,32 @@ rule(
     }
   },
 );
+
+test('a full export that began before the newest file of the folder is refused, and removes nothing', async () => {
+  const { program } = await lakeOf();
+  const lake = join(program.folder, 'lake');
+  const mirror = await openReadOnly(program.env['DATABASE_URL']!);
+  const holdStill = async (): Promise<void> => {
+    await mirror.holdStill();
+    expect(await Array.fromAsync((await mirror.query('SELECT count(*) FROM changes')).rows)).toHaveLength(1);
+    await addChanges(program);
+    const since = ['--since-id', manifestOf(program).changes_up_to];
+    expect((await program.run(...CHANGES, ...since)).exitCode).toBe(0);
+  };
+  const full = { tables: ['changes'], format: 'ndjson', folder: lake, sinceId: null, force: true } as const;
+  const rest = { raw: false, version: '0', now: Date.now(), onRows: () => {} };
+  const error = await exportTables({ ...mirror, holdStill }, { ...full, ...rest }).catch(
+    (reason: unknown) => reason,
+  );
+  expect(idsIn(program)).toEqual(await idsOf(program));
+  expect(error).toMatchObject({
+    code: 'USAGE',
+    message: expect.stringMatching(/later changes .* in changes-after-\d+\.ndjson/) as string,
+  });
+  await mirror.close();
+  expect((await program.run(...CHANGES, '--force')).exitCode).toBe(0);
+  expect(idsIn(program)).toEqual(await idsOf(program));
+});
 
 rule('after a restored backup, no export leaves a row of the lost history in the folder', async () => {
   const { program, starts } = await lakeOf();

@@ -62,6 +62,30 @@ export function refuseAmid(folder: string, manifest: Manifest, ranges: readonly 
   }
 }
 
+/**
+ * Refuses an export whose changes end at `upTo` if the folder has later ones that its earlier manifest did
+ * not list: another export has read the mirror later, and ended earlier. The folder would lose its changes.
+ * @throws MirrorError `USAGE`
+ */
+export function refuseOvertaken(
+  folder: string,
+  [earlier, present]: readonly [earlier: Manifest, present: Manifest],
+  { ranges, upTo }: { readonly ranges: readonly Range[]; readonly upTo: number },
+): void {
+  const listed = new Set(
+    earlier.exports.flatMap(({ files }) => files).map(({ file, changes }) => `${file} ${changes?.up_to}`),
+  );
+  const later = ranges
+    .flatMap((range) => filesAfter(present, { ...range, after: upTo }))
+    .filter(({ file, changes }) => !listed.has(`${file} ${changes.up_to}`));
+  if (later.length === 0) return;
+  throw new MirrorError(
+    'USAGE',
+    `Another export has meanwhile written later changes than this one into ${folder}, in ` +
+      `${later.map(({ file }) => file).join(', ')}. Nothing was written. Run this export again.`,
+  );
+}
+
 /** The last id before the range amid no file's changes. */
 function wholeStart(folder: string, manifest: Manifest, range: Range): number {
   const amid = filesAmid(folder, manifest, range);

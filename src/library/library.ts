@@ -8,7 +8,7 @@ import { configError, readEnvironment } from '../session/config/environment.ts';
 import { type Change, changesOf, type ChangesOptions } from './changes.ts';
 import { type ListFreshness, readFreshness } from './freshness.ts';
 import { OPEN, refuseWrong } from './options.ts';
-import { type PassOptions, type PassResult, type ResyncOptions, runPassFor } from './passes.ts';
+import { passInOwnSession, type PassOptions, type PassResult, type ResyncOptions } from './passes.ts';
 import { refuseOldNode } from './runtime.ts';
 
 export type { ItemValues } from '../core/diff.ts';
@@ -71,9 +71,9 @@ export async function openMirror(options: string | OpenOptions = {}): Promise<Op
   const whileOpen = (): void => {
     if (closing.signal.aborted) throw new MirrorError('USAGE', 'This mirror is closed. Open it again.');
   };
-  const runPass = async (kind: 'sync' | 'resync', pass: ResyncOptions = {}): Promise<PassResult> => {
+  const pass = async (kind: 'sync' | 'resync', how: ResyncOptions = {}): Promise<PassResult> => {
     whileOpen();
-    return await runPassFor({ env: env ?? process.env, cwd, databaseUrl }, kind, pass);
+    return await passInOwnSession({ env: env ?? process.env, cwd, databaseUrl }, kind, how);
   };
   const close = async (): Promise<void> => {
     closing.abort();
@@ -89,8 +89,8 @@ export async function openMirror(options: string | OpenOptions = {}): Promise<Op
       whileOpen();
       return changesOf(mirror, systemClock(), filter, closing.signal);
     },
-    sync: (pass) => runPass('sync', pass),
-    resync: (pass) => runPass('resync', pass),
+    sync: (how) => pass('sync', how),
+    resync: (how) => pass('resync', how),
     close,
     [Symbol.asyncDispose]: close,
   };

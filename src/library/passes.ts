@@ -64,7 +64,7 @@ export interface PassResult {
 const queues = new Map<string, ReturnType<typeof serialQueue>>();
 
 /** Runs one pass in a session of its own. @throws MirrorError if the pass stopped before its end */
-export async function runPassFor(
+export async function passInOwnSession(
   { env, cwd, databaseUrl }: Pick<Io, 'env' | 'cwd'> & { readonly databaseUrl: string },
   kind: PassSpec['kind'],
   options: ResyncOptions,
@@ -84,7 +84,7 @@ export async function runPassFor(
   const turn = inTurn(async () => {
     signal.throwIfAborted();
     hasBegun = true;
-    const run = (session: Session): Promise<EndedPass> => runPass(session, spec, signal);
+    const run = (session: Session): Promise<EndedPass> => passByDaemonOrHere(session, spec, signal);
     return await withSession(io, run, { unattended: true, waitsForBudget: true });
   });
   try {
@@ -107,7 +107,7 @@ function stopOf(signal: AbortSignal | undefined): { signal: AbortSignal; release
   return { signal: stop.signal, release: () => signal?.removeEventListener('abort', abort) };
 }
 
-async function runPass(session: Session, spec: PassSpec, signal: AbortSignal): Promise<EndedPass> {
+async function passByDaemonOrHere(session: Session, spec: PassSpec, signal: AbortSignal): Promise<EndedPass> {
   return await byDaemonOrHere(session, {
     byDaemon: () => passByDaemon(session, spec, signal),
     here: () => passHere(session, spec, { onEvent: ignore }),

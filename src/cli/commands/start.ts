@@ -33,7 +33,7 @@ async function runStart(io: Io): Promise<number> {
   const { withSession } = await import('../../session/session.ts');
   const { printPlan } = await import('../output/plan.ts');
   const metrics = createMetrics({ version: io.version, clock: systemClock() });
-  const serve = async (session: Session): Promise<number> => {
+  const work = async (session: Session): Promise<number> => {
     const { config, clock } = session;
     const onPlan = (plan: Load): void => printPlan(io.stdout, plan, config, clock.now());
     const onListening = (address: string): void => {
@@ -42,5 +42,5 @@ async function runStart(io: Io): Promise<number> {
     };
     return await runDaemon(io, session, { metrics, onPlan, onListening });
   };
-  return await withSession(io, serve, { onEnded: metrics.requestEnded, unattended: true, endpoints: true });
+  return await withSession(io, work, { onEnded: metrics.requestEnded, unattended: true, endpoints: true });
 }

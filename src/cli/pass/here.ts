@@ -14,7 +14,7 @@ const COUNTING =
  * @returns the exit code
  * @throws MirrorError `LEASE_HELD` before the first request
  */
-export async function doPass(
+export async function showPassHere(
   streams: Streams,
   session: Session,
   { spec, json }: { spec: PassSpec; json: boolean },

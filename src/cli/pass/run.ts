@@ -6,7 +6,7 @@ import type { Io } from '../../session/terminal.ts';
 import { inboxIdOf } from '../inbox.ts';
 import { followPass, orderPass } from './by-daemon.ts';
 import { printForecast } from './forecast.ts';
-import { doPass } from './here.ts';
+import { showPassHere } from './here.ts';
 
 export interface PassCommand {
   /** Its `inboxId` may be the inbox's name. */
@@ -34,6 +34,6 @@ export async function runPassCommand(io: Io, session: Session, command: PassComm
   if (detach) return await orderPass(io, session, request);
   return await byDaemonOrHere(session, {
     byDaemon: () => followPass(io, session, request),
-    here: () => doPass(io, session, request),
+    here: () => showPassHere(io, session, request),
   });
 }

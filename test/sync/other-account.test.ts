@@ -40,6 +40,7 @@ test.each<[boolean, string, string[], string[], boolean, boolean?]>([
   [true, 'half of four under other addresses', ['1', '2', '3', '4'], ['1', '2', '3 a@b.c', '4 a@b.c'], WHOLE],
   [false, 'most absent, suspects as before, and as many came', ['1?', '2?', '3'], ['3', '7', '8'], WHOLE],
   [true, 'the same behind a new access', ['1?', '2?', '3'], ['3', '7', '8'], WHOLE, false],
+  [true, 'the same, and one came', ['1?', '2?', '3'], ['3', '7'], WHOLE, false],
   [false, 'the same, whose suspects have long been some', ['1??', '2??', '3'], ['3', '7', '8'], WHOLE, false],
   [false, 'suspects absent as before, and others came', ['1?', '2?', '3', '4'], ['3', '4', '7', '8'], WHOLE],
   [true, 'most suspects under other addresses', ['1', '2?', '3?'], ['1', '2 a@b.c', '3 a@b.c'], WHOLE],
@@ -52,7 +53,7 @@ test.each<[boolean, string, string[], string[], boolean, boolean?]>([
   [false, 'one of three on the first pages, and many unknown', ['1', '2', '3'], ['1', '7', '8', '9'], PART],
   [true, 'none of three on the first pages', ['1', '2', '3'], ['7', '8', '9'], PART],
 ])('another account? %s: %s', (other, _what, mirror, answer, isComplete, isProven = true) => {
-  expect(isOther(mirror.map(known), answer.map(listed), { isComplete, isProven, now: NOW })).toBe(other);
+  expect(isOther(mirror.map(known), answer.map(listed), { isComplete, isProven, since: NOW })).toBe(other);
 });
 
 test.each([

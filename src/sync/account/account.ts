@@ -19,7 +19,7 @@ import {
   isSameAddress,
   type ListedInbox,
   otherAccount,
-  type Reading,
+  readingOf,
   showsAny,
 } from './marks.ts';
 
@@ -138,6 +138,7 @@ export class AccountCheck {
     const access = this.#deps.access();
     const known = await this.#deps.mirror.account();
     const knownInbox = known.inboxes.find(isLive)?.id;
+    const reading = readingOf(known, access, this.#deps.clock.now());
     const pages = new Map<string | null, Page>();
     const listed: ListedInbox[] = [];
     let token: string | null = null;
@@ -155,7 +156,7 @@ export class AccountCheck {
       listed.push(...inboxesOf(page));
       token = page.next;
       for (const { raw } of [...page.items, ...page.rejects]) characters += raw.length;
-      if (accepts || isProof(known.inboxes, listed, this.#readingOf(known, access))) break;
+      if (accepts || isProof(known.inboxes, listed, reading)) break;
     } while (
       token !== null &&
       !pages.has(token) &&
@@ -185,7 +186,7 @@ export class AccountCheck {
   ): Promise<MirrorError | null> {
     const shown = (inboxes: readonly ListedInbox[]): MirrorError =>
       otherAccount(known, { listed: inboxes, address: access.address });
-    const reading = this.#readingOf(known, access);
+    const reading = readingOf(known, access, this.#deps.clock.now());
     if (isOther(known.inboxes, listed, { isComplete, ...reading })) return shown(listed);
     if (reading.isProven || isProof(known.inboxes, listed, reading)) return null;
     const { strangers, showsOurs } = await askById(client, options, known.inboxes, { listed, isComplete });
@@ -213,10 +214,6 @@ export class AccountCheck {
     const wait = Math.min(Math.max(lasted, SHORTEST_TEST_MS), LONGEST_TEST_MS);
     await mirror.refuseAccount(access, error.message, { now, until: now + wait });
     return error;
-  }
-
-  #readingOf(known: KnownAccount, access: Access): Reading {
-    return { isProven: isProvenBy(known, access), now: this.#deps.clock.now() };
   }
 
   async #record(access: Access, known: KnownAccount): Promise<void> {

@@ -84,11 +84,17 @@ export function isSameAddress(stored: string | null, listed: string | null | und
   return stored.trim().toLowerCase() === listed.trim().toLowerCase();
 }
 
-/** When a list was read, and whether its access is the one that last led to the mirror's account. */
+/** By which access a list is read. */
 export interface Reading {
+  /** True for the access that last led to the mirror's account. */
   readonly isProven: boolean;
-  /** Epoch ms. */
-  readonly now: number;
+  /** Now, or the first time that another account showed while the mirror's own has not since, epoch ms. */
+  readonly since: number;
+}
+
+/** @param now epoch ms */
+export function readingOf(known: KnownAccount, access: Access, now: number): Reading {
+  return { isProven: isProvenBy(known, access), since: known.refusedSince?.getTime() ?? now };
 }
 
 /** True if the listed inboxes prove the mirror's account, whatever the further pages hold. */
@@ -102,22 +108,20 @@ export function isProof(
 }
 
 /**
- * True if a new access does not list most of the mirror's live inboxes, suspects of the last day among them,
- * and lists as many that the mirror never had. A list that was once cut leaves few that are no suspects, and
- * these may be shared.
+ * True if a new access lists inboxes that the mirror never had, and less than half of its live ones, suspects
+ * of the last day among them. A list that was once cut leaves few others, and these may be shared.
  */
 function replacesMost(
   known: readonly KnownInbox[],
   listed: readonly ListedInbox[],
-  { isProven, now }: Reading,
+  { isProven, since }: Reading,
 ): boolean {
   if (isProven) return false;
   const emails = new Map(listed.map(({ id, email }) => [id, email]));
-  const live = known.filter((inbox) => isLive(inbox) && missingMs(inbox) > now - DAY);
+  const live = known.filter((inbox) => isLive(inbox) && missingMs(inbox) > since - DAY);
   const same = live.filter(({ id, email }) => emails.has(id) && isSameAddress(email, emails.get(id))).length;
   const ids = new Set(known.map(({ id }) => id));
-  const came = listed.filter(({ id }) => !ids.has(id)).length;
-  return 2 * same < live.length && came >= live.length - same;
+  return 2 * same < live.length && listed.some(({ id }) => !ids.has(id));
 }
 
 /** True if one of the mirror's inboxes is listed with the address that the mirror knows. */

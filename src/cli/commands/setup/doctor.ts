@@ -239,7 +239,7 @@ function checkClock({ clock, mirror }: Session, { serviceTime }: Ping, tookMs: n
 
 /** @throws MirrorError `OTHER_ACCOUNT` */
 async function checkAccount({ mirror, access, clock }: Session, { rows, isWhole }: Ping): Promise<Check> {
-  const { hasAllIds, inboxesOf, isOther, isProvenBy, otherAccount, showsAny } =
+  const { hasAllIds, inboxesOf, isOther, otherAccount, readingOf, showsAny } =
     await import('../../../sync/account/marks.ts');
   const name = 'account';
   const known = await mirror.account();
@@ -247,10 +247,10 @@ async function checkAccount({ mirror, access, clock }: Session, { rows, isWhole 
     return { name, verdict: 'skipped', message: 'the mirror is empty: its first sync decides' };
   const listed = inboxesOf(rows);
   const isComplete = isWhole && hasAllIds(rows);
-  const isProven = isProvenBy(known, access());
-  if (isOther(known.inboxes, listed, { isComplete, isProven, now: clock.now() }))
+  const reading = readingOf(known, access(), clock.now());
+  if (isOther(known.inboxes, listed, { isComplete, ...reading }))
     throw otherAccount(known, { listed, address: access().address });
-  if (!isProven && !showsAny(known.inboxes, listed))
+  if (!reading.isProven && !showsAny(known.inboxes, listed))
     return { name, verdict: 'skipped', message: 'the service lists no inbox of the mirror: a sync decides' };
   return { name, verdict: 'ok', message: "is the mirror's" };
 }

@@ -21,7 +21,7 @@ test('requests that a walk has saved and gives back are there for the next walk'
   expect(purse.left).toBe(30);
   const saved = clock.monotonic();
   expect(saved - begin).toBeGreaterThan(3 * HOUR);
-  purse.close();
+  purse.close(true);
   expect((await pacer.saveUp('list', () => 30, signal)).left).toBe(30);
   expect(clock.monotonic()).toBe(saved);
 });
@@ -64,6 +64,22 @@ test.each(['an outage', 'a restart'])(
     expect((await short).left).toBe(15);
   },
 );
+
+test('a walk that is interrupted amid its pages finds the requests again that it has not sent', async () => {
+  const { clock, newPacer } = await pacedMirror();
+  const pacer = newPacer();
+  const { signal } = new AbortController();
+  const purse = await pacer.saveUp('long', () => 30, signal);
+  for (let page = 0; page < 10; page += 1) purse.spend();
+  purse.close(false);
+  const interrupted = clock.monotonic();
+  const short = pacer.saveUp('short', () => 15, signal);
+  await clock.sleep(10 * MINUTE);
+  expect((await pacer.resume('long'))?.left).toBe(20);
+  expect(await pacer.resume('long')).toBeNull();
+  await short;
+  expect(clock.monotonic() - interrupted, 'the others save for theirs').toBeGreaterThan(HOUR);
+});
 
 test('requests that walks have saved, and not sent yet, are left to them', async () => {
   const { clock, newPacer } = await pacedMirror({ ...BUDGET, perDay: 50, reserved: 10 });

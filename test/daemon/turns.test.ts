@@ -42,7 +42,8 @@ test('a list of as many pages as a walk may save is read at the pace, and not be
     const pacer = new Pacer({ mirror: writer, clock, budget, timezone: 'UTC' });
     const deps = { pacer, budget, log: testLog().log, wornFillings: () => 0, isTest: () => false };
     const turn = new Turn(deps, list, new AbortController());
-    await turn.take({ reason: 'schedule', streak: { known, expected: known + 20, read: known } });
+    const call = { reason: 'schedule', streak: { known, expected: known + 20, read: known } } as const;
+    await turn.send(() => Promise.resolve(), call);
   };
   await expect(take(most - 1)).rejects.toBeInstanceOf(StreakBroken);
   await expect(take(most)).resolves.toBeUndefined();

@@ -89,6 +89,19 @@ test.each([
   },
 );
 
+test('they are read within two days also if one request in thirteen draws a 429 that asks to wait for 5 minutes', async () => {
+  const house = await expiringHouse();
+  let sent = 0;
+  house.sandbox.script(() => {
+    sent += 1;
+    const isLimited = sent > 240 && sent % 13 === 0;
+    return isLimited ? { status: 429, headers: { 'retry-after': '300' }, body: '{}' } : undefined;
+  });
+  await house.start();
+  const { conversations } = await worstAges(house, 5);
+  expect(conversations).toBeLessThan(48);
+});
+
 test.each([
   ['', 2 * DAY],
   [', although the daemon restarts each 12 hours', 12 * HOUR],

@@ -2,7 +2,7 @@ import { isMirrorError } from '../../core/errors.ts';
 import type { PageCall, Client } from '../../sync/deps.ts';
 
 /** A client whose every request is sent by `around`. */
-function clientAround(
+export function clientAround(
   client: Client,
   around: <Result>(send: () => Promise<Result>, options: PageCall) => Promise<Result>,
 ): Client {

@@ -125,13 +125,25 @@ export class Pacer {
         if (waitMs <= 0) {
           saver.tokens -= wanted;
           this.#left -= wanted;
-          return this.#purseOf(wanted);
+          return this.#purseOf(list, wanted);
         }
         await clock.sleep(waitMs, signal);
       }
     } finally {
       this.#savings.end(saver, clock.monotonic());
     }
+  }
+
+  /** The requests that an interrupted walk had saved and not sent; null if none are left. */
+  async resume(list: string): Promise<Purse | null> {
+    await this.#readLedger();
+    const saver = this.#savings.begin(list);
+    const requests = Math.floor(saver.tokens);
+    saver.tokens -= requests;
+    this.#savings.end(saver, this.#deps.clock.monotonic());
+    if (requests === 0) return null;
+    this.#left -= requests;
+    return this.#purseOf(list, requests);
   }
 
   /** Puts tokens back that no request could use. They may be more than an hour's worth. */
@@ -141,10 +153,12 @@ export class Pacer {
     this.#left += requests;
   }
 
-  #purseOf(requests: number): Purse {
-    const purse = new Purse(requests, (left) => {
+  #purseOf(list: string, requests: number): Purse {
+    const purse = new Purse(requests, (tokens, isDone) => {
       this.#purses.delete(purse);
-      this.giveBack(left);
+      if (isDone) return this.giveBack(tokens);
+      this.#left += tokens;
+      this.#savings.keep({ list, tokens }, this.#deps.clock.monotonic());
     });
     this.#purses.add(purse);
     return purse;

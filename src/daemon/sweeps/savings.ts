@@ -4,18 +4,17 @@ import type { Credit } from '../../mirror/settings/credit.ts';
 /** The walks that save up get this share of the tokens that accrue; the others go on, more slowly. */
 const SAVED = 1 / 2;
 
-/** A walk that was interrupted while it saved up finds its tokens again for this many ms. */
+/** A walk that was interrupted finds again for this many ms what it had saved and not spent. */
 const KEPT_MS = HOUR;
 
 /** Requests that a walk has saved up for: it may send them without a pause. */
 export class Purse {
   #left: number;
-  readonly #giveBack: (left: number) => void;
+  readonly #onClose: (left: number, isDone: boolean) => void;
 
-  /** @param giveBack takes what is left */
-  constructor(requests: number, giveBack: (left: number) => void) {
+  constructor(requests: number, onClose: (left: number, isDone: boolean) => void) {
     this.#left = requests;
-    this.#giveBack = giveBack;
+    this.#onClose = onClose;
   }
 
   get left(): number {
@@ -29,15 +28,15 @@ export class Purse {
     return true;
   }
 
-  /** The walk sends no more of them. */
-  close(): void {
+  /** The walk sends no more of them. @param isDone false: it was interrupted */
+  close(isDone: boolean): void {
     const left = this.#left;
     this.#left = 0;
-    this.#giveBack(left);
+    this.#onClose(left, isDone);
   }
 }
 
-/** A walk that saves up. */
+/** A walk that saves up, and its tokens. */
 export interface Saver {
   readonly list: string;
   tokens: number;
@@ -54,7 +53,7 @@ export class Savings {
 
   /** Keeps what the walks of the last daemon had saved. */
   restore(saved: Credit['saved'], now: number): void {
-    for (const [list, tokens] of Object.entries(saved ?? {})) this.#keep({ list, tokens }, now);
+    for (const [list, tokens] of Object.entries(saved ?? {})) this.keep({ list, tokens }, now);
   }
 
   /** A walk saves up from now on. It finds what it had saved before it was interrupted. */
@@ -68,7 +67,13 @@ export class Savings {
   /** A walk has saved enough, or was interrupted. */
   end(saver: Saver, now: number): void {
     this.#savers.splice(this.#savers.indexOf(saver), 1);
-    this.#keep(saver, now);
+    this.keep(saver, now);
+  }
+
+  /** Keeps what an interrupted walk has not spent. */
+  keep({ list, tokens }: Saver, now: number): void {
+    const all = (this.#kept.get(list)?.tokens ?? 0) + tokens;
+    if (all > 0) this.#kept.set(list, { tokens: all, until: now + KEPT_MS });
   }
 
   /** The part of the tokens that accrue which a walk gets. */
@@ -102,9 +107,5 @@ export class Savings {
   byList(): Record<string, number> {
     const kept = [...this.#kept].map(([list, { tokens }]) => ({ list, tokens }));
     return Object.fromEntries([...kept, ...this.#savers].map(({ list, tokens }) => [list, tokens]));
-  }
-
-  #keep({ list, tokens }: Saver, now: number): void {
-    if (tokens > 0) this.#kept.set(list, { tokens, until: now + KEPT_MS });
   }
 }

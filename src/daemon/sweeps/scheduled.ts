@@ -13,7 +13,7 @@ import { mayBegin, type PlaceClaim, PLACES } from '../../sync/planning/planner.t
 import { reachIn, sweepList } from '../../sync/sweep.ts';
 import { Cooldowns, isOwnFault, refusedUntil } from './rests/cooldowns.ts';
 import { listsForTest } from './outage-test.ts';
-import { pacedClient } from './client-around.ts';
+import { clientAround } from './client-around.ts';
 import { PageReads, type PageReadsDeps, type ReadPages } from './pages.ts';
 import { RunningSweeps } from './running.ts';
 import { Turn, type TurnDeps } from './turn.ts';
@@ -209,18 +209,20 @@ export class ScheduledSweeps {
     const { signal } = stop;
     const facts = { wornFillings: () => this.#wornFillings, isTest: () => this.#mustTest() };
     const turn = new Turn({ ...this.#deps, ...facts }, list, stop);
-    const client = pacedClient(this.#deps.client, (options) => turn.take(options));
+    const client = clientAround(this.#deps.client, (send, call) => turn.send(send, call));
     const done = (report: ListReport): void => onEvent({ kind: 'list-done', report });
+    let isDone = false;
     try {
       const deps = { client, mirror, account, clock, goneAfterMs, signal, onEvent };
       done(await sweepList(deps, key, SCHEDULED));
+      isDone = true;
       this.#cooldowns.end(key);
     } catch (error) {
       const isFinal = reachIn(error, signal) === 'list';
       done({ key, outcome: isFinal ? 'failed' : 'paused', ...NO_FIGURES, error });
       this.#afterFailure(key, error, isFinal);
     } finally {
-      turn.end();
+      turn.end(isDone);
       this.#deps.onEnd();
     }
   }

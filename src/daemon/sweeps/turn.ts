@@ -1,5 +1,5 @@
 import { type Budget, scheduledCap } from '../../core/budget.ts';
-import { MirrorError } from '../../core/errors.ts';
+import { isMirrorError, MirrorError } from '../../core/errors.ts';
 import { listId } from '../../core/lists.ts';
 import type { Log } from '../../session/log.ts';
 import type { PageCall } from '../../sync/deps.ts';
@@ -16,7 +16,7 @@ const NO_END =
 const TURN_OVER = 'its turn is over; other lists go first';
 
 export interface TurnDeps {
-  readonly pacer: Pick<Pacer, 'take' | 'takeAtOnce' | 'saveUp'>;
+  readonly pacer: Pick<Pacer, 'take' | 'takeAtOnce' | 'saveUp' | 'resume'>;
   readonly budget: Budget;
   readonly log: Log;
   /** First fillings that have used up a turn share the requests that need not wait for the pace. */
@@ -43,20 +43,28 @@ export class Turn {
   }
 
   /**
-   * Waits until a request may go to the gate. Stops the sweep at the end of its turn, before a page:
+   * Sends a request when it may go to the gate. Stops the sweep at the end of its turn, before a page:
    * questions about rows come to an end by themselves, and would begin again. A first filling need not wait
    * for the pace until it has cost a day's requests. A walk that must not pause saves up the tokens of its
-   * pages first.
-   * @throws the signal's reason, or StreakBroken if a walk that must not pause would wait amid pages
+   * pages first. If it was interrupted amid them, it resumes with those that it has not spent.
+   * @throws the signal's reason, the error of the request, or StreakBroken if a walk that must not pause
+   *   would wait amid pages, or its token has expired while it was interrupted
    */
-  async take(call: PageCall): Promise<void> {
+  async send<Answer>(request: () => Promise<Answer>, call: PageCall): Promise<Answer> {
+    const isNew = this.#purse === null;
     await this.#waitFor(call);
     this.#count();
+    try {
+      return await request();
+    } catch (error) {
+      const isResumed = isNew && this.#purse !== null && (call.streak?.read ?? 0) > 0;
+      throw isResumed && isMirrorError(error, 'TOKEN_REFUSED') ? new StreakBroken() : error;
+    }
   }
 
-  /** The sweep has ended. */
-  end(): void {
-    this.#purse?.close();
+  /** The sweep has ended. @param isDone false: it was interrupted, or failed */
+  end(isDone: boolean): void {
+    this.#purse?.close(isDone);
   }
 
   async #waitFor({ reason, streak }: PageCall): Promise<void> {
@@ -67,8 +75,8 @@ export class Turn {
     const isFree = this.#requests < this.#unpaced();
     if (isFree || streak === undefined || streak.known >= mostInStreak(budget))
       await pacer.take(isFree, this.#stop.signal);
-    else if (streak.read > 0) throw new StreakBroken();
-    else await this.#saveUp(streak.expected);
+    else if (streak.read === 0) await this.#saveUp(streak.expected);
+    else await this.#resume();
   }
 
   /** The list may have grown: as many requests as were saved up for may follow them, if there is room. */
@@ -90,9 +98,17 @@ export class Turn {
     return this.#list.first ? scheduledCap(budget) / Math.max(1, wornFillings()) : 0;
   }
 
+  /** A walk that was interrupted resumes with what it had saved. @throws StreakBroken if nothing is left */
+  async #resume(): Promise<void> {
+    if (this.#purse !== null) throw new StreakBroken();
+    this.#purse = await this.#deps.pacer.resume(listId(this.#list.key));
+    if (this.#purse?.spend() !== true) throw new StreakBroken();
+    this.#more = this.#purse.left;
+  }
+
   async #saveUp(pages: number): Promise<void> {
     const { pacer, isTest } = this.#deps;
-    this.#purse?.close();
+    this.#purse?.close(false);
     const requests = (): number => (isTest() ? 1 : pages);
     this.#purse = await pacer.saveUp(listId(this.#list.key), requests, this.#stop.signal);
     this.#purse.spend();

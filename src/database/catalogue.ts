@@ -22,7 +22,7 @@ export const TABLE_SENTENCES: Readonly<Record<string, string>> = {
   undecided:
     'The conversations missing from their list on which the last answer of the service decided nothing.',
   leases: 'Which process writes (`writer`) or sends the next request (`slot`), and which keys were refused.',
-  sync_requests: 'Each pass that a command requested.',
+  sync_requests: 'Each pass that a command, a program or the web pages requested.',
   schedules: 'When each kind of list is due.',
   schedule_slots:
     'The runs that each schedule names, each local time once, for a year ahead, as series of equal steps.',

@@ -91,7 +91,7 @@ export interface Mirror {
   readonly suspects: SuspectReader;
   /** The schedule of each kind of list, and its last two slots. */
   readonly schedules: ScheduleReader;
-  /** Passes that commands hand to the daemon: place, read, withdraw, cancel. */
+  /** Passes that the daemon is asked to do: place, read, withdraw, cancel. */
   readonly orders: Orders;
   /** The progress of an order, for the command that follows it. */
   readonly orderSweeps: OrderSweeps;

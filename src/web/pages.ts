@@ -75,7 +75,7 @@ const PAGES: Readonly<Record<string, () => Promise<Page>>> = {
 
 const A_YEAR = 'public, max-age=31536000, immutable';
 
-/** Adds the pages for people (docs/http.md, "The page"). They only read, orders aside. */
+/** Adds the web pages (docs/http.md). They only read, orders aside. */
 export async function addPages(server: FastifyInstance, options: PagesOptions): Promise<void> {
   await server.register(async (web) => {
     const { databaseUrl, clock, log, version, door, sessions } = options;

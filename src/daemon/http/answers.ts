@@ -24,7 +24,7 @@ export function answerMalformed(version: string) {
       void reply.code(400).headers(EVERY_ANSWER).type(JSON_TYPE);
       pageOrJson(request, reply, payload, version).then(
         (body) => void reply.send(body),
-        // A file of the page cannot be read.
+        // A file of the web pages cannot be read.
         () => void reply.type(JSON_TYPE).send(payload),
       );
     },

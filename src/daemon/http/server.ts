@@ -91,7 +91,7 @@ export interface EndpointsOptions {
   readonly changes: ChangesEndpointOptions['changes'];
   readonly unknown: ChangesEndpointOptions['unknown'];
   readonly newestChange: ChangesEndpointOptions['newest'];
-  /** Places and cancels orders of the page. */
+  /** Places and cancels orders for the web pages. */
   readonly orders: OrderDesk;
 }
 

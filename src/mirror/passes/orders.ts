@@ -5,7 +5,7 @@ import type { PassSpec } from './passes.ts';
 import { listsText } from './scope.ts';
 import { OPEN_PASS, type PassState } from './states.ts';
 
-/** A pass that a command handed to the daemon. */
+/** A pass that the daemon is asked to do, by a command or by the form of the web pages. */
 export interface Order extends PassSpec {
   readonly id: number;
   /** Of a consent to another account: the access of its command (`accessId`); else null. */

@@ -12,7 +12,10 @@ const MOST_SWEEPS = 200;
 /** Later than any instant of the mirror. */
 const END_OF_TIME = '9999-12-31T00:00:00.000+00:00';
 
-/** A pass that a command handed to the daemon. Instants are ISO 8601 UTC. */
+/**
+ * A pass that the daemon is asked to do, by a command or by the form of the web pages.
+ * Instants are ISO 8601 UTC.
+ */
 export interface OrderRow {
   readonly id: number;
   readonly kind: string;

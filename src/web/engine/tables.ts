@@ -7,7 +7,7 @@ import { orderPath } from '../frame/links.ts';
 import { ago, type Moment, named } from '../frame/words.ts';
 import { orderedBy, orderState } from './order.ts';
 
-/** The newest passes that commands handed to the daemon. */
+/** The newest passes that the daemon was asked to do. */
 export function ordersTable(orders: readonly OrderRow[], status: WholeStatus, moment: Moment): Html {
   const rows = orders.map((order) => [
     html`<a href="${orderPath(order.id)}">${order.id}: ${order.kind}</a>`,

@@ -10,7 +10,7 @@ export const TABLE_SENTENCES: Readonly<Record<string, string>> = {
   assignee_spans: 'The intervals of `assignee_intervals`, as the program keeps them.',
   tag_spans: 'The intervals of `tag_intervals`, as the program keeps them.',
   epochs: 'Which writer wrote a change. A restored backup begins a new epoch.',
-  sweeps: 'Each walk over all pages of one list.',
+  sweeps: 'Each reading of all pages of one list.',
   sweep_pages:
     'Which ids each page held, for the two newest complete sweeps of each list and at most two later ones.',
   bookmarks: 'The tokens that lead to single pages of conversations, and what each page held.',

@@ -34,7 +34,7 @@ export function grantedTooLate(ageMs: number): MirrorError {
 
 interface Pause {
   readonly cause: string;
-  /** The number of 429s without an hour of open gate between them. */
+  /** See `GateState.strikes`. */
   readonly strikes: number;
   readonly resumeAt: Date;
   /** Of the answer, if the call's own request has begun the pause. */

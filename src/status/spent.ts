@@ -6,7 +6,7 @@ export interface SpentParts {
   readonly wholeLists: number;
   /** For single pages of conversations. */
   readonly singlePages: number;
-  /** For single items that a page lacked, and for tests of the key after a refusal. */
+  /** Questions about rows, and tests of the key after a refusal. */
   readonly lookups: number;
   /** For orders and other commands of a person. */
   readonly commands: number;

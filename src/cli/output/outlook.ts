@@ -196,7 +196,7 @@ export function spentWords({ wholeLists, singlePages, lookups, commands }: Spent
   const parts = [
     `whole lists ${thousands(wholeLists)}`,
     `single pages ${thousands(singlePages)}`,
-    `lookups and checks ${thousands(lookups)}`,
+    `questions about rows ${thousands(lookups)}`,
     `by command ${thousands(commands)}`,
   ];
   return parts.join(', ');

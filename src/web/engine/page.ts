@@ -135,7 +135,7 @@ function budgetSection({ spent, budget, now }: WholeStatus, { timezone }: Moment
   const parts = [
     [spent.wholeLists, 'for whole lists'],
     [spent.singlePages, 'for single pages'],
-    [spent.lookups, 'for single items'],
+    [spent.lookups, 'for questions about rows'],
     [spent.commands, 'for commands'],
   ] as const;
   const words = parts.filter(([count]) => count > 0).map(([count, name]) => `${thousands(count)} ${name}`);

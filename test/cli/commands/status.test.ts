@@ -103,7 +103,9 @@ describe('status', () => {
     expect([byHour[0], byHour[3], byHour[22], byHour[23]]).toEqual([1, 2, 9, before.sent]);
     expect(byHour.reduce((a, b) => a + b)).toBe(budget.sent);
     const { stdout } = await program.run('status');
-    expect(stdout).toMatch(/^spent {4}whole lists 3, single pages 6, lookups and checks 2, by command \d+$/m);
+    expect(stdout).toMatch(
+      /^spent {4}whole lists 3, single pages 6, questions about rows 2, by command \d+$/m,
+    );
   });
 
   test("shows a reader the day's budget of the process that sends, as far as no variable of its own sets it", async () => {

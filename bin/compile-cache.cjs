@@ -1,6 +1,6 @@
 'use strict';
-// Keeps compiled modules between runs: `--help` answers in half the time. Without a folder Node.js takes one in
-// /tmp and runs the code that lies there; another user of the machine can put code there first.
+// Keeps compiled modules between runs: `--help` answers in half the time. Without a folder Node.js takes one
+// in /tmp and runs the code that lies there; another user of the machine can put code there first.
 // NODE_COMPILE_CACHE overrides this.
 const { existsSync, lstatSync, mkdirSync, statSync } = require('node:fs');
 const { enableCompileCache } = require('node:module');

@@ -150,7 +150,7 @@ const BOUND_TEXT = `## The bound
 No policy that knows the rates λ_p(t) of all pages p, but not the changes themselves, has a smaller mean
 delay, if changes come independently and B_d requests read conversations on day d. Reading page p at the
 rate r_p(t) costs λ_p / 2 r_p, and by the inequality of Cauchy and Schwarz the least cost has r_p in
-proportion to √λ_p. Here k = 1, because a page costs one request, and B_d = 4,750.
+proportion to √λ_p. Here a page costs one request, and B_d = 4,750.
 
 The rates are estimated from the trace's four weeks, as a product. One factor is the inbox and the distance
 of the page from the newest one: distances 0, 1, 2, 3, 4-5, 6-7, 8-11, 12-15, 16-23, 24-31 and all beyond

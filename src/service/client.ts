@@ -38,7 +38,7 @@ export interface Ping {
 }
 
 /** Why a request is sent, and the signal that cancels it while it waits at the gate. */
-export interface CallOptions extends Pick<Call, 'tries' | 'isProbe' | 'scheduled'> {
+export interface CallOptions extends Pick<Call, 'tries' | 'isServiceTest' | 'scheduled'> {
   readonly reason: Reason;
   readonly signal?: AbortSignal | undefined;
   /** The id of an inbox to request if the list of inboxes fails (see `Exchange.elsewhere`). */
@@ -246,7 +246,7 @@ class HttpClient implements Client {
     parse: (body: unknown) => { result: Result; items: number },
   ): Promise<CallOutcome<Result>> {
     const { http, gate } = this.#options;
-    const once = { reason, signal, ...others, tries: 1, isProbe: true };
+    const once = { reason, signal, ...others, tries: 1, isServiceTest: true };
     return await gate.request(
       { entry: { method: 'GET', path, list, inboxId, reason }, signal, ...others },
       {

@@ -6,8 +6,11 @@ import type { SlotRequest } from './turnstile.ts';
 export interface Call extends SlotRequest {
   /** At most this many requests for the call, the retries included. A check uses 1. */
   readonly tries?: number | undefined;
-  /** It only shows whether the service is up (`Exchange.elsewhere`): if it asks to wait, no gate is shut. */
-  readonly isProbe?: boolean;
+  /**
+   * A test of the service (`Exchange.elsewhere`): if its failure asks to wait, the gate stays open. A 429
+   * pauses the gate nevertheless.
+   */
+  readonly isServiceTest?: boolean;
 }
 
 /** An answer for the caller, with the ledger id of its request and the number of requests sent for it. */

@@ -147,7 +147,7 @@ class LedgerGate implements Gate {
     { cause, throttled, alone, asked, now }: LastFailure,
   ): Promise<MirrorError> {
     const { clock, patienceMs = PATIENCE_MS } = this.#options;
-    const { entry, tries = TRIES, isProbe = false } = call;
+    const { entry, tries = TRIES, isServiceTest = false } = call;
     // A call with fewer tries is a check, whose caller knows what its failure means. Scheduled work reads
     // another list next, unless the failure would shut the gate.
     const shuts = asked > patienceMs && tries === TRIES;
@@ -171,7 +171,7 @@ class LedgerGate implements Gate {
     const everything =
       !alone &&
       this.#signs.isSilentSince(failedSince) &&
-      (longest === 0 || isProbe || (await this.#hold(proof, cause, longest)));
+      (longest === 0 || isServiceTest || (await this.#hold(proof, cause, longest)));
     const waitMs = everything ? longest : asked;
     const resumeAt = waitMs > 0 ? new Date(now + waitMs) : undefined;
     if (everything && !throttled) this.#signs.noteOutage();

@@ -94,7 +94,7 @@ export class AccountCheck {
    * requests show why.
    */
   async judgeByInbox(client: Client, call: CallOptions): Promise<'ours' | 'other' | 'unknown'> {
-    const options = { ...call, tries: 1, isProbe: true };
+    const options = { ...call, tries: 1, isServiceTest: true };
     const known = (await this.#deps.mirror.account()).inboxes.filter(isLive).slice(0, MOST_SHOWN);
     try {
       for (const { id, email } of known) {

@@ -51,7 +51,7 @@ export async function askById(
   known: readonly KnownInbox[],
   { listed, isComplete }: InboxesShown,
 ): Promise<ById> {
-  const once = { ...options, tries: 1, isProbe: true };
+  const once = { ...options, tries: 1, isServiceTest: true };
   const lacking = lackingIn(expectedOf(known), listed).slice(0, MOST_LACKING_ASKED);
   const strangers: ListedInbox[] = [];
   let [returned, unknown] = [0, 0];

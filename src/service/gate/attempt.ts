@@ -17,7 +17,7 @@ export type Attempt<Result> =
       readonly answer: Answer;
       readonly cause: string;
       /** The service refuses this path alone, so that no retry helps now. */
-      readonly alone?: boolean;
+      readonly isPathAlone?: boolean;
     }
   | { readonly kind: 'wrong'; readonly answer: Answer; readonly cause: string; readonly error: unknown }
   | { readonly kind: 'lost'; readonly cause: string; readonly error: unknown };

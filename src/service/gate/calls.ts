@@ -48,11 +48,11 @@ export interface FailedCall {
 export interface LastFailure {
   readonly cause: string;
   /** True if it is a 429. */
-  readonly throttled: boolean;
+  readonly is429: boolean;
   /** True if it is a 429 for this path alone. */
-  readonly alone: boolean;
+  readonly isPathAlone: boolean;
   /** The service asks to wait for this long (ms); 0: it does not ask. */
-  readonly asked: number;
+  readonly askedMs: number;
   /** Epoch ms. */
   readonly now: number;
 }

@@ -102,9 +102,9 @@ interface Failures {
   readonly tries: number;
   readonly cause: string;
   /** No other request was answered since the first failure; null: none could be sent. */
-  readonly everything: boolean | null;
+  readonly isOutage: boolean | null;
   /** The last answer was a 429. */
-  readonly throttled: boolean;
+  readonly is429: boolean;
   /** The time until which the service asks to wait. */
   readonly resumeAt: Date | undefined;
   readonly now: number;
@@ -115,25 +115,25 @@ const NONE_SENT = 'Whether it answers others is not known, because none could be
 
 export function gaveUp(
   { method, path }: RequestEntry,
-  { tries, cause, everything, throttled, resumeAt, now }: Failures,
+  { tries, cause, isOutage, is429, resumeAt, now }: Failures,
 ): MirrorError {
   const wait = resumeAt === undefined ? '' : duration(resumeAt.getTime() - now);
   const when = wait === '' ? 'later' : 'then';
-  const advice = throttled
+  const advice = is429
     ? 'The service is there, but allows no request now: another client may use the account. ' +
       `Run the command again ${when}.`
     : `The service seems to be down or out of reach; nothing is lost, run the command again ${when}. ` +
       'If it has never answered, check INBOX_API_URL.';
   return new MirrorError(
-    everything === true ? 'SERVICE_DOWN' : 'ANSWER_FAILED',
+    isOutage === true ? 'SERVICE_DOWN' : 'ANSWER_FAILED',
     `${method} ${path} failed${tries === 1 ? '' : ` ${tries} times, the last time`}: ${cause}. ` +
       (resumeAt === undefined
         ? ''
         : `The service asks to wait until ${resumeAt.toISOString()} (for ${wait}). `) +
-      (everything === null ? NONE_SENT : everything ? advice : SOME_ANSWERED),
+      (isOutage === null ? NONE_SENT : isOutage ? advice : SOME_ANSWERED),
     {
       resumeAt,
-      status: throttled ? 429 : undefined,
+      status: is429 ? 429 : undefined,
       cause: new Error(`${method} ${path}: ${cause}`),
     },
   );

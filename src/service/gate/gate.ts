@@ -107,18 +107,18 @@ class LedgerGate implements Gate {
     const { clock, onEvent, patienceMs = PATIENCE_MS } = this.#options;
     const { attempts, last } = failed;
     const { kind, cause } = last;
-    const throttled = kind === 'throttled';
-    const alone = kind === 'throttled' && last.alone === true;
-    if (kind === 'throttled' && !alone) await this.#turnstile.meetPause(clock.now(), last.answer.status);
+    const is429 = kind === 'throttled';
+    const isPathAlone = is429 && last.isPathAlone === true;
+    if (is429 && !isPathAlone) await this.#turnstile.meetPause(clock.now(), last.answer.status);
     // 429s count as tries: a request must not be repeated for ever while others are answered.
     const now = clock.now();
-    const hint = kind === 'failed' || alone ? retryAfter(last.answer, now) : null;
-    const asked = hint === null ? 0 : Math.min(hint, LONGEST_HINT_MS);
-    const most = this.#signs.isDown && !throttled ? 1 : tries;
-    if (attempts >= most || asked > patienceMs || alone)
-      throw await this.#giveUp(call, failed, { cause, throttled, alone, asked, now });
-    if (throttled) return;
-    const waitMs = Math.max(asked, pauseAfterFailure(attempts, this.#random()));
+    const hint = kind === 'failed' || isPathAlone ? retryAfter(last.answer, now) : null;
+    const askedMs = hint === null ? 0 : Math.min(hint, LONGEST_HINT_MS);
+    const most = this.#signs.isDown && !is429 ? 1 : tries;
+    if (attempts >= most || askedMs > patienceMs || isPathAlone)
+      throw await this.#giveUp(call, failed, { cause, is429, isPathAlone, askedMs, now });
+    if (is429) return;
+    const waitMs = Math.max(askedMs, pauseAfterFailure(attempts, this.#random()));
     const { list, inboxId } = entry;
     const key = list === null ? null : { list, inboxId };
     onEvent?.({ kind: 'retry', key, cause, waitMs, failure: attempts });
@@ -131,8 +131,8 @@ class LedgerGate implements Gate {
     if (!isMirrorError(error, 'BUDGET_SPENT')) return error;
     const { last, attempts: tries, failedSince } = failed;
     const { clock } = this.#options;
-    const everything = this.#signs.judgeOpen(failedSince, clock.monotonic());
-    const failure = { tries, cause: last.cause, throttled: false, everything };
+    const isOutage = this.#signs.judgeUndecided(failedSince, clock.monotonic());
+    const failure = { tries, cause: last.cause, is429: false, isOutage };
     return gaveUp(entry, { ...failure, resumeAt: undefined, now: clock.now() });
   }
 
@@ -144,38 +144,38 @@ class LedgerGate implements Gate {
   async #giveUp(
     call: Call,
     { requestId, attempts, failedSince, elsewhere }: FailedCall,
-    { cause, throttled, alone, asked, now }: LastFailure,
+    { cause, is429, isPathAlone, askedMs, now }: LastFailure,
   ): Promise<MirrorError> {
     const { clock, patienceMs = PATIENCE_MS } = this.#options;
     const { entry, tries = TRIES, isServiceTest = false } = call;
     // A call with fewer tries is a check, whose caller knows what its failure means. Scheduled work reads
     // another list next, unless the failure would shut the gate.
-    const shuts = asked > patienceMs && tries === TRIES;
-    const asks = !throttled && (shuts || (attempts === TRIES && !isScheduled(call)));
-    const failure = { tries: attempts, cause, throttled, now };
+    const shuts = askedMs > patienceMs && tries === TRIES;
+    const asksElsewhere = !is429 && (shuts || (attempts === TRIES && !isScheduled(call)));
+    const failure = { tries: attempts, cause, is429, now };
     let elsewhereMs: number | null = null;
     try {
-      if (asks) elsewhereMs = await this.#askElsewhere(failedSince, elsewhere);
+      if (asksElsewhere) elsewhereMs = await this.#askElsewhere(failedSince, elsewhere);
     } catch (error) {
       const isSpent = isMirrorError(error, 'BUDGET_SPENT');
       const isUnsent = isSpent || isMirrorError(error, 'GATE_PAUSED') || call.signal?.aborted === true;
-      if (!isUnsent || (asked === 0 && !isSpent)) throw error;
+      if (!isUnsent || (askedMs === 0 && !isSpent)) throw error;
       // The wait for which this list asks is stored with it: the next reader keeps to it.
-      const resumeAt = asked > 0 ? new Date(now + asked) : undefined;
-      const everything = isSpent ? this.#signs.judgeOpen(failedSince, clock.monotonic()) : null;
-      return gaveUp(entry, { ...failure, everything, resumeAt });
+      const resumeAt = askedMs > 0 ? new Date(now + askedMs) : undefined;
+      const isOutage = isSpent ? this.#signs.judgeUndecided(failedSince, clock.monotonic()) : null;
+      return gaveUp(entry, { ...failure, isOutage, resumeAt });
     }
-    const longest = Math.max(asked, elsewhereMs ?? 0);
+    const longest = Math.max(askedMs, elsewhereMs ?? 0);
     // Where other answers contradict an outage, `#hold` leaves the gate open.
     const proof = elsewhereMs === null ? requestId : null;
-    const everything =
-      !alone &&
+    const isOutage =
+      !isPathAlone &&
       this.#signs.isSilentSince(failedSince) &&
       (longest === 0 || isServiceTest || (await this.#hold(proof, cause, longest)));
-    const waitMs = everything ? longest : asked;
+    const waitMs = isOutage ? longest : askedMs;
     const resumeAt = waitMs > 0 ? new Date(now + waitMs) : undefined;
-    if (everything && !throttled) this.#signs.noteOutage();
-    return gaveUp(entry, { ...failure, everything, resumeAt });
+    if (isOutage && !is429) this.#signs.noteOutage();
+    return gaveUp(entry, { ...failure, isOutage, resumeAt });
   }
 
   /**
@@ -214,7 +214,8 @@ class LedgerGate implements Gate {
     // The clock may have been set meanwhile: stored instants must move before the answer is written.
     if (clock.boot() !== null) await this.#turnstile.ledgerNow();
 
-    if (ended.kind === 'throttled') ended = { ...ended, alone: await this.#strike(slot.id, ended.answer) };
+    if (ended.kind === 'throttled')
+      ended = { ...ended, isPathAlone: await this.#strike(slot.id, ended.answer) };
     if (ended.kind === 'unauthorised') {
       await ledger.refuseKey(slot.access, ended.cause, await this.#turnstile.ledgerNow());
       onEvent?.({ kind: 'key-refused', cause: ended.cause });
@@ -276,10 +277,10 @@ class LedgerGate implements Gate {
    * @param requestId the failed request; null if a request elsewhere has failed too
    * @returns false if only this path fails; then the gate stays open
    */
-  async #hold(requestId: number | null, failure: string, asked: number): Promise<boolean> {
+  async #hold(requestId: number | null, failure: string, askedMs: number): Promise<boolean> {
     const now = await this.#turnstile.ledgerNow();
-    const until = now + asked;
-    const cause = `the service failed (${failure}) and asked to wait ${duration(asked)}`;
+    const until = now + askedMs;
+    const cause = `the service failed (${failure}) and asked to wait ${duration(askedMs)}`;
     if (!(await this.#options.ledger.holdGate(requestId, until, cause, now))) return false;
     this.#reportPause({ kind: 'paused', cause, until: new Date(until) });
     return true;

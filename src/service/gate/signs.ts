@@ -3,7 +3,7 @@ export class Signs {
   /** The last answer that showed the service to be up. */
   #lastGoodAt = Number.NEGATIVE_INFINITY;
   /** The last failure of which nothing could show whether others are answered. */
-  #openAt = Number.NEGATIVE_INFINITY;
+  #undecidedAt = Number.NEGATIVE_INFINITY;
   #isDown = false;
   /** The number of calls that ask elsewhere now. */
   #asking = 0;
@@ -19,7 +19,7 @@ export class Signs {
     if (this.#asking === 0) this.#isDown = true;
   }
 
-  /** Waits for a request elsewhere. Until it has ended, it is open whether the service is down. */
+  /** Waits for a request elsewhere. Until it has ended, it is undecided whether the service is down. */
   async whileAsking(elsewhere: () => Promise<unknown>): Promise<void> {
     this.#asking += 1;
     try {
@@ -42,12 +42,12 @@ export class Signs {
    * Judges a failure at `at` that no further request could tell from an outage. One call may fail alone; the
    * second without an answer between them shows an outage, and is noted as one.
    * @param since when the call's first request failed
-   * @returns true for an outage, false for a call that failed alone, null if it is open
+   * @returns true for an outage, false for a call that failed alone, null if it is undecided
    */
-  judgeOpen(since: number, at: number): boolean | null {
+  judgeUndecided(since: number, at: number): boolean | null {
     if (!this.isSilentSince(since)) return false;
-    const isSecond = this.isSilentSince(this.#openAt);
-    this.#openAt = at;
+    const isSecond = this.isSilentSince(this.#undecidedAt);
+    this.#undecidedAt = at;
     if (!isSecond) return null;
     this.noteOutage();
     return true;

@@ -22,9 +22,9 @@ const POLL_MS = 250;
 /** The name of transactions that grant a slot, pause the gate or shift instants: only one runs at a time. */
 export const GATE = 'gate';
 
-/** The name of the lease on the next slot, and the ms for which it is valid: a few polls. */
-const TURN = 'slot';
-const TURN_MS = SECOND;
+/** The name of the lease that claims the next slot, and the ms for which it is valid: a few polls. */
+const CLAIM = 'slot';
+const CLAIM_MS = SECOND;
 
 /** The statements that grant a slot or explain a refusal. Both use the named values of {@link slotValues}. */
 interface SlotSql {
@@ -45,8 +45,8 @@ function slotSql({ millisecondsBetween, texts }: Dialect): SlotSql {
   const mayBlock = `(sent_at > :quickSince OR status IS NULL OR duration_ms > ${QUICK_ANSWER_MS})`;
   const others = `requests WHERE sent_at > :recentSince AND ${mayBlock}
     AND CAST(id AS TEXT) NOT IN (SELECT value FROM ${texts(':own', 'own')}) AND ${blockedFor} > 0`;
-  const othersTurn = `SELECT 1 FROM leases
-    WHERE name = '${TURN}' AND holder <> :holder AND expires_at > :now AND expires_at <= :turnEnds`;
+  const othersClaim = `SELECT 1 FROM leases
+    WHERE name = '${CLAIM}' AND holder <> :holder AND expires_at > :now AND expires_at <= :claimEnds`;
   // A pause that has ended keeps its end, which is in the future if the clock was set back since.
   const paused = `(paused_at IS NOT NULL AND paused_until > :now)`;
   const keyRefused = `SELECT 1 FROM gate_state WHERE refused_key = :access UNION ALL ${REFUSED_LATELY}`;
@@ -62,7 +62,7 @@ function slotSql({ millisecondsBetween, texts }: Dialect): SlotSql {
       SELECT :now, :method, :path, :list, :inboxId, :reason
       WHERE (SELECT count(*) FROM requests WHERE sent_at > :windowStart) < :cap
         AND NOT EXISTS (SELECT 1 FROM ${others})
-        AND NOT EXISTS (${othersTurn})
+        AND NOT EXISTS (${othersClaim})
         AND NOT EXISTS (SELECT 1 FROM gate_state WHERE ${paused})
         AND NOT EXISTS (${keyRefused})
         AND NOT EXISTS (${trialOut})
@@ -74,7 +74,7 @@ function slotSql({ millisecondsBetween, texts }: Dialect): SlotSql {
         (SELECT ${millisecondsBetween(':now', 'paused_until')} FROM gate_state
          WHERE ${paused}) AS pause,
         EXISTS (${keyRefused}) AS key_refused,
-        EXISTS (${othersTurn}) AS others_turn,
+        EXISTS (${othersClaim}) AS others_claim,
         EXISTS (${trialOut}) AS trial_out,
         EXISTS (${otherClock}) AS other_clock,
         (SELECT ${millisecondsBetween(':now', 'sent_at')} FROM requests
@@ -99,7 +99,7 @@ function slotValues(entry: RequestEntry, limits: SlotLimits, holder: string, now
     access: limits.access,
     refusedEnds: refusedEnds(now),
     holder,
-    turnEnds: iso(now + TURN_MS),
+    claimEnds: iso(now + CLAIM_MS),
     bootAt: isoOrNull(limits.bootAt),
   };
 }
@@ -134,19 +134,19 @@ export class Slots {
     }
     const [explanation] = await this.#database.query<Explanation>(...named(this.#sql.explain, values));
     const refusal = refusalOf(explanation);
-    if (refusal.because === 'spacing') await this.#claimTurn(now);
+    if (refusal.because === 'spacing') await this.#claimNext(now);
     return refusal;
   }
 
-  async #claimTurn(now: number): Promise<void> {
+  async #claimNext(now: number): Promise<void> {
     this.#claimed = true;
     const [claim, ...values] = named(
       `INSERT INTO leases (name, holder, host, pid, command, acquired_at, heartbeat_at, expires_at)
-       VALUES ('${TURN}', :holder, '', :pid, 'gate', :now, :now, :ends)
+       VALUES ('${CLAIM}', :holder, '', :pid, 'gate', :now, :now, :ends)
        ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, pid = excluded.pid,
          heartbeat_at = excluded.heartbeat_at, expires_at = excluded.expires_at
        WHERE leases.holder = excluded.holder OR leases.expires_at <= :now OR leases.expires_at > :ends`,
-      { holder: this.#holder, pid: process.pid, now: iso(now), ends: iso(now + TURN_MS) },
+      { holder: this.#holder, pid: process.pid, now: iso(now), ends: iso(now + CLAIM_MS) },
     );
     await this.#database.execute(claim, ...values);
   }
@@ -154,7 +154,7 @@ export class Slots {
   async #dropClaim(): Promise<void> {
     if (!this.#claimed) return;
     this.#claimed = false;
-    await this.#database.execute(`DELETE FROM leases WHERE name = '${TURN}' AND holder = $1`, this.#holder);
+    await this.#database.execute(`DELETE FROM leases WHERE name = '${CLAIM}' AND holder = $1`, this.#holder);
   }
 }
 
@@ -169,7 +169,7 @@ interface Explanation {
   readonly spacing: number | null;
   readonly pause: number | null;
   readonly key_refused: boolean | number;
-  readonly others_turn: boolean | number;
+  readonly others_claim: boolean | number;
   readonly trial_out: boolean | number;
   readonly other_clock: boolean | number;
   /** Ms from now to the sending of the request that must leave the window first; negative. */
@@ -184,6 +184,6 @@ function refusalOf(limits: Explanation | undefined): Grant & { granted: false } 
     return { granted: false, because: 'budget', waitMs: BUDGET_WINDOW_MS + limits.frees + 1 };
   if (limits?.trial_out) return { granted: false, because: 'trial', waitMs: POLL_MS };
   // The gate retries soon, even if a long wait is expected, because an answer can shorten it.
-  const waitMs = Math.min(limits?.spacing ?? (limits?.others_turn ? POLL_MS : 1), POLL_MS);
+  const waitMs = Math.min(limits?.spacing ?? (limits?.others_claim ? POLL_MS : 1), POLL_MS);
   return { granted: false, because: 'spacing', waitMs: Math.max(1, waitMs) };
 }

@@ -1,4 +1,5 @@
 import { isMirrorError, type MirrorError } from '../../core/errors.ts';
+import type { AbsentRow } from '../../mirror/items/suspects/closed-walk.ts';
 import type { Side, Suspect } from '../../mirror/items/suspects/suspects.ts';
 import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
 import { type Answer, askFor, byIdentity, isNoWitness, isRefusedQuestion } from './ask.ts';
@@ -33,7 +34,7 @@ export interface Settling extends SweepOptions {
 }
 
 export interface Questions {
-  readonly asked: readonly Suspect[];
+  readonly asked: readonly AbsentRow[];
   /** Rows that the list lacks, and that are no suspects yet. */
   readonly lacking?: readonly string[];
   /** True if one suspect that is still there is enough. */

@@ -2,8 +2,17 @@ import type { Sweep } from '../../sweeps/sweeps.ts';
 import type { Suspect } from './suspects.ts';
 import type { UnlistedTimes } from './unlisted.ts';
 
+/** A live row that its list or page lacks. */
+export interface AbsentRow {
+  readonly id: string;
+  /** The e-mail address or name for the service's search; null if the id is enough or the row has none. */
+  readonly askBy: string | null;
+  /** Since when it is a suspect; null: it is not marked as one yet. */
+  readonly missingSince: Date | null;
+}
+
 /** A row that the list leaves out, and that the service has returned when it was asked for it. */
-export interface UnlistedRow extends Suspect, UnlistedTimes {}
+export interface UnlistedRow extends AbsentRow, UnlistedTimes {}
 
 /** The rows that a sweep with every page lacks. */
 export interface ClosedWalk {

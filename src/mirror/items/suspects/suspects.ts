@@ -6,7 +6,7 @@ import { refuseEnded } from '../../sweeps/ended.ts';
 import type { Sweep } from '../../sweeps/sweeps.ts';
 import { type SuspectAnswer, writeAnswer } from './answers.ts';
 import { exceedsBrake } from './brake.ts';
-import { type ClosedWalk, NO_SUSPECTS } from './closed-walk.ts';
+import { type AbsentRow, type ClosedWalk, NO_SUSPECTS } from './closed-walk.ts';
 import { listedByLast } from '../sightings.ts';
 import { itemSql } from '../statements.ts';
 import { tombstone } from '../tombstones.ts';
@@ -17,14 +17,8 @@ import { isUnsteady } from './unsteady.ts';
 /** A condition on the rows of any list. */
 export const IS_SUSPECT = `missing_since IS NOT NULL AND deleted_at IS NULL`;
 
-/** A live row that a complete sweep did not list. */
-export interface Suspect {
-  readonly id: string;
-  /** The e-mail address or name for the service's search; null if the id is enough or the row has none. */
-  readonly askBy: string | null;
-  /** When a complete sweep first did not list it; null if this sweep is the first. */
-  readonly missingSince: Date | null;
-}
+/** An absent row that may have been deleted. */
+export type Suspect = AbsentRow;
 
 /** Reads suspects, unlisted rows and listed examples. */
 export class SuspectReader {

@@ -37,7 +37,10 @@ export interface SweepDeps {
 }
 
 export interface PassDeps extends SweepDeps {
-  /** Limits what walks that fail may cost (`PastSweeps.throwIfResting`). An order has no such limit. */
+  /**
+   * With it, broken lists rest (`PastSweeps.throwIfResting`), and a pass may read lists again that were read
+   * long ago (`isOutdated`, `isReadAgain`). Absent for an order: the daemon's schedules do both.
+   */
   readonly budget?: Budget;
 }
 

@@ -18,7 +18,7 @@ import type { PassSpec } from './passes/passes.ts';
 import { OPEN_PASS } from './passes/states.ts';
 import { type Schedule, ScheduleReader } from './schedules.ts';
 import {
-  type FailedWalks,
+  type FailedSweeps,
   type LatestSweep,
   newestSweep,
   openAndComplete,
@@ -52,8 +52,8 @@ export interface ListStatus extends ListKey {
   readonly failureCode: ErrorCode | null;
   /** Its single pages fail; null if they do not. */
   readonly failingPages: FailingPages | null;
-  /** The walks that have failed since the list was last complete; null if none has. */
-  readonly failures: FailedWalks | null;
+  /** The sweeps that have failed since the list was last complete; null if none has. */
+  readonly failures: FailedSweeps | null;
   /** Its newest sweep of each state, newest first. */
   readonly latest: readonly LatestSweep[];
 }
@@ -135,7 +135,7 @@ async function readLists(database: Database, now: number): Promise<ListStatus[]>
     const inbox = key.inboxId === null ? undefined : inboxes.get(key.inboxId);
     const id = listId(key);
     const latest = sweeps.get(id) ?? [];
-    const failures = await reader.failedWalks(key, latest);
+    const failures = await reader.failedSweeps(key, latest);
     const status = statusOf(key, inbox, {
       latest,
       failures,

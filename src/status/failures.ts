@@ -16,6 +16,6 @@ export function failureWords(
 ): string | null {
   if (failures === null) return null;
   const next = restsUntil === null ? '' : `, next try ${fromNow(restsUntil, now)}`;
-  const walks = plural(failures.walks, 'walk');
+  const walks = plural(failures.sweeps, 'walk');
   return `${walks} failed in a row and cost ${plural(failures.requests, 'request')}${next}`;
 }

@@ -204,7 +204,7 @@ function listRecord(list: JudgedList, now: number): unknown {
     failure,
     failure_code: list.failureCode,
     failing_pages_since: instant(list.failingPages?.since ?? null),
-    failed_walks: list.failures?.walks ?? 0,
+    failed_walks: list.failures?.sweeps ?? 0,
     failed_requests: list.failures?.requests ?? 0,
     rests_until: instant(list.restsUntil),
     sweep:

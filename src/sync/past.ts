@@ -158,7 +158,7 @@ export class PastSweeps {
    */
   async throwIfResting(key: ListKey, { mirror, clock, budget }: PassDeps): Promise<void> {
     if (budget === undefined || budget.isUsedUp === true || !this.#isBroken(key)) return;
-    const failed = await mirror.sweeps.failedWalks(key, this.#latest.get(listId(key)) ?? []);
+    const failed = await mirror.sweeps.failedSweeps(key, this.#latest.get(listId(key)) ?? []);
     if (failed === null || failed.lastCode === null || failed.lastCost <= CHEAP) return;
     this.#costs ??= this.#readCosts(mirror);
     const costs = await this.#costs;
@@ -176,8 +176,8 @@ export class PastSweeps {
 
   async #readCosts(mirror: PassDeps['mirror']): Promise<FailedCosts> {
     const broken = (await sweepableLists(mirror)).filter((key) => this.#isBroken(key));
-    const walks = broken.map((key) => mirror.sweeps.failedWalks(key, this.#latest.get(listId(key)) ?? []));
-    return failedCosts(await Promise.all(walks));
+    const failed = broken.map((key) => mirror.sweeps.failedSweeps(key, this.#latest.get(listId(key)) ?? []));
+    return failedCosts(await Promise.all(failed));
   }
 
   /** True if its last walk is paused because a request failed while the service answered others. */

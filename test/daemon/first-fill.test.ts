@@ -94,8 +94,8 @@ describe('a list whose first filling never completes', () => {
       expect(cost, JSON.stringify(spent)).toBeLessThanOrEqual(0.25 * 2 * A_DAY + 30);
       expect(Math.min(...spent.map(({ others }) => others))).toBeGreaterThan(100);
       const list = await judgedList(all);
-      expect(list).toMatchObject({ freshness: 'never', failures: { walks: expect.any(Number) as number } });
-      expect(list.failures!.walks).toBeGreaterThan(1);
+      expect(list).toMatchObject({ freshness: 'never', failures: { sweeps: expect.any(Number) as number } });
+      expect(list.failures!.sweeps).toBeGreaterThan(1);
       expect(list.failures!.requests).toBeGreaterThan(60);
       sandbox.script(undefined);
       await clock.sleep(list.restsUntil!.getTime() - clock.now() + DAY);

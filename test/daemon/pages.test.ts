@@ -262,7 +262,7 @@ describe('a daemon that reads single pages', () => {
     sandbox.script(undefined);
     const list = async () =>
       (await house.status()).lists.find((one) => one.list === 'conversations' && one.inboxId === inbox);
-    expect(await list()).toMatchObject({ failureCode: 'BAD_ANSWER', failures: { walks: 1 } });
+    expect(await list()).toMatchObject({ failureCode: 'BAD_ANSWER', failures: { sweeps: 1 } });
     await clock.sleep(22 * HOUR);
     expect(await list()).toMatchObject({ failureCode: null, failures: null });
   }, 180_000);

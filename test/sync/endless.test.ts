@@ -55,7 +55,7 @@ async function expectFailure(
   const failures = async (): Promise<unknown> =>
     (await mirror.writer.status(mirror.clock.now())).lists.find(({ list }) => list === 'conversations')
       ?.failures;
-  expect(await failures()).toMatchObject({ walks: 1, requests: pages, lastCode: 'ENDLESS_LIST' });
+  expect(await failures()).toMatchObject({ sweeps: 1, requests: pages, lastCode: 'ENDLESS_LIST' });
   heal();
   mirror.clock.advance(HOUR);
   await mirror.sync();

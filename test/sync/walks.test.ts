@@ -249,7 +249,7 @@ describe('a list that fails', () => {
       const { lists } = await mirror.writer.status(mirror.clock.now());
       expect(
         lists.flatMap(({ list, failures }) => (failures === null ? [] : [{ list, ...failures }])),
-      ).toEqual([expect.objectContaining({ list: 'tags', walks: 2, requests: 2, lastCost: 1 })]);
+      ).toEqual([expect.objectContaining({ list: 'tags', sweeps: 2, requests: 2, lastCost: 1 })]);
       mirror.sandbox.script(undefined);
       await mirror.sync();
       await expectEqualToService(mirror);

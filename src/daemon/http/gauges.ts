@@ -139,7 +139,7 @@ function listGauges(registry: Registry): Update {
     for (const { list, inboxId, inbox, ...state } of judged) {
       const { completeAsOf, freshness, promiseMs, rows: known, held: waits, failures } = state;
       const of = { list, inbox_id: inboxId ?? '' };
-      failed.set(of, failures?.walks ?? 0);
+      failed.set(of, failures?.sweeps ?? 0);
       if (inboxId !== null) info.set({ inbox_id: inboxId, inbox: inbox ?? '' }, 1);
       fresh.set(of, freshness === 'fresh' ? 1 : 0);
       shortest.set(list, Math.min(promiseMs, shortest.get(list) ?? promiseMs));

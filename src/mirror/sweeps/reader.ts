@@ -31,9 +31,9 @@ export interface LatestSweep extends ListKey {
   readonly retryAt: Date | null;
 }
 
-/** The walks of a list that have failed since it was last complete. */
-export interface FailedWalks {
-  readonly walks: number;
+/** The sweeps of a list that have failed since it was last complete. */
+export interface FailedSweeps {
+  readonly sweeps: number;
   /** Requests that they have cost together, and that the newest has cost. */
   readonly requests: number;
   readonly lastCost: number;
@@ -131,21 +131,24 @@ export class SweepReader {
 
   /**
    * @param latest the list's newest sweep of each state, newest first
-   * @returns null if no walk has failed since the list was last complete
+   * @returns null if no sweep has failed since the list was last complete
    */
-  async failedWalks({ list, inboxId }: ListKey, latest: readonly LatestSweep[]): Promise<FailedWalks | null> {
+  async failedSweeps(
+    { list, inboxId }: ListKey,
+    latest: readonly LatestSweep[],
+  ): Promise<FailedSweeps | null> {
     const ended = latest.filter(({ state }) => state === 'failed' || state === 'complete');
     if (newestSweep(ended)?.state !== 'failed') return null;
     const completeAt = ended.find(({ state }) => state === 'complete')?.finishedAt ?? new Date(0);
     // The request that failed is not among a sweep's requests.
     const [row] = await this.#sql.query<{
-      walks: number;
+      sweeps: number;
       total: number;
       last_cost: number;
       finished_at: Date;
       error_code: ErrorCode | null;
     }>(
-      `SELECT CAST(count(*) OVER () AS INTEGER) AS walks,
+      `SELECT CAST(count(*) OVER () AS INTEGER) AS sweeps,
          CAST(sum(requests + 1) OVER () AS INTEGER) AS total,
          requests + 1 AS last_cost, finished_at, error_code
        FROM sweeps WHERE list = $1 AND inbox_id IS NOT DISTINCT FROM $2 AND state = 'failed'
@@ -157,7 +160,7 @@ export class SweepReader {
     );
     if (row === undefined) return null;
     return {
-      walks: row.walks,
+      sweeps: row.sweeps,
       requests: row.total,
       lastCost: row.last_cost,
       lastAt: row.finished_at,

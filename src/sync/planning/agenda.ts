@@ -5,14 +5,14 @@ import type { BookmarkReader } from '../../mirror/bookmarks/bookmarks.ts';
 import type { Inbox } from '../../mirror/items/inboxes.ts';
 import { openAndComplete } from '../../mirror/mirror.ts';
 import type { ScheduleReader } from '../../mirror/schedules.ts';
-import type { FailedWalks, LatestSweep, SweepReader } from '../../mirror/sweeps/reader.ts';
+import type { FailedSweeps, LatestSweep, SweepReader } from '../../mirror/sweeps/reader.ts';
 import { earliestStart, failedCosts, isDue, restsUntil, triedAgainAt } from './due.ts';
 import { type Candidate, changeRate, inOrder, isSmall, type Observation, turnsOf } from './planner.ts';
 
 /** The reads that planning needs. */
 export interface PlanningMirror {
   inboxes(): Promise<Inbox[]>;
-  readonly sweeps: Pick<SweepReader, 'latest' | 'completed' | 'failedWalks'>;
+  readonly sweeps: Pick<SweepReader, 'latest' | 'completed' | 'failedSweeps'>;
 }
 
 export interface AgendaMirror extends PlanningMirror {
@@ -164,10 +164,10 @@ export async function nextWalk(
 interface ListPast {
   readonly key: ListKey;
   readonly latest: readonly LatestSweep[];
-  readonly failed: FailedWalks | null;
+  readonly failed: FailedSweeps | null;
 }
 
-/** The lists, with their newest sweeps and their failed walks. */
+/** The lists, with their newest sweeps and their failed ones. */
 async function withFailures(
   mirror: PlanningMirror,
   sweeps: ReadonlyMap<string, readonly LatestSweep[]>,
@@ -175,7 +175,7 @@ async function withFailures(
   const lists: ListPast[] = [];
   for (const key of await sweepableLists(mirror)) {
     const latest = sweeps.get(listId(key)) ?? [];
-    lists.push({ key, latest, failed: await mirror.sweeps.failedWalks(key, latest) });
+    lists.push({ key, latest, failed: await mirror.sweeps.failedSweeps(key, latest) });
   }
   return lists;
 }

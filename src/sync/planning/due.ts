@@ -3,7 +3,7 @@ import { DAY, HOUR, MINUTE } from '../../core/clock.ts';
 import { LIST_NAMES, type ListKey, type ListName } from '../../core/lists.ts';
 import { newestSweep } from '../../mirror/mirror.ts';
 import type { Schedule, Schedules } from '../../mirror/schedules.ts';
-import type { FailedWalks, LatestSweep } from '../../mirror/sweeps/reader.ts';
+import type { FailedSweeps, LatestSweep } from '../../mirror/sweeps/reader.ts';
 import type { Cron } from './cron.ts';
 
 /**
@@ -131,25 +131,25 @@ const SHARE = 1 / 4;
 /** No list rests longer than this many ms. */
 const LONGEST_MS = 7 * DAY;
 
-/** After one failed walk no list rests longer than this: its cause may be over at the next daily `sync`. */
+/** After one failed sweep no list rests longer than this: its cause may be over at the next daily `sync`. */
 const LONGEST_FIRST_MS = 20 * HOUR;
 
-/** The newest failed walks of all lists: sums of the square roots of their costs, which are in requests. */
+/** The newest failed sweeps of all lists: sums of the square roots of their costs, which are in requests. */
 export interface FailedCosts {
-  /** Of walks that failed at their first page. */
+  /** Of sweeps that failed at their first page. */
   readonly first: number;
-  /** Of walks that failed later. */
+  /** Of sweeps that failed later. */
   readonly later: number;
 }
 
-/** @param failed of each list; null if its newest walk has not failed */
-export function failedCosts(failed: readonly (FailedWalks | null)[]): FailedCosts {
+/** @param failed of each list; null if its newest sweep has not failed */
+export function failedCosts(failed: readonly (FailedSweeps | null)[]): FailedCosts {
   let [first, later] = [0, 0];
-  for (const walks of failed) {
-    if (walks === null) continue;
-    if (walks.lastCost > 1) later += Math.sqrt(walks.lastCost);
+  for (const sweeps of failed) {
+    if (sweeps === null) continue;
+    if (sweeps.lastCost > 1) later += Math.sqrt(sweeps.lastCost);
     // Forbidden lists cost about one request a day each.
-    else if (walks.lastCode !== 'LIST_FORBIDDEN') first += 1;
+    else if (sweeps.lastCode !== 'LIST_FORBIDDEN') first += 1;
   }
   return { first, later };
 }
@@ -166,14 +166,14 @@ export interface RestOptions extends RestLimits {
 }
 
 /**
- * Until when a list rests because its newest walk failed (docs/decisions/0002), or because the service asked
+ * Until when a list rests because its newest sweep failed (docs/decisions/0002), or because the service asked
  * to wait with it (0004); null if it does not rest. A list of conversations that was never complete, or that
  * no slot limits, rests longer after each failure.
  */
 export function restsUntil(
   { list }: Pick<ListKey, 'list'>,
   latest: readonly Pick<LatestSweep, 'state' | 'retryAt' | 'finishedAt'>[],
-  failed: FailedWalks | null,
+  failed: FailedSweeps | null,
   { budget, readsPages, costs }: RestOptions,
 ): Date | null {
   const newest = newestSweep(latest);
@@ -186,20 +186,20 @@ export function restsUntil(
   return afterRest(failed, restByCost(failed, { budget, costs: own }), doubles);
 }
 
-/** When a list whose newest walk failed is tried again, even if no slot comes before. */
-export function triedAgainAt(failed: FailedWalks, limits: RestLimits): Date {
+/** When a list whose newest sweep failed is tried again, even if no slot comes before. */
+export function triedAgainAt(failed: FailedSweeps, limits: RestLimits): Date {
   return afterRest(failed, restByCost(failed, limits), true);
 }
 
 /**
  * When the daemon tries a list next; null: as soon as it is due. A list that no slot has made due since its
- * walk failed waits for its next slot or `triedAgainAt`, whichever is first.
+ * sweep failed waits for its next slot or `triedAgainAt`, whichever is first.
  * @param slot the last slot of its kind, and the next one
  */
 export function nextTry(
   key: Pick<ListKey, 'list'>,
   latest: readonly LatestSweep[],
-  failed: FailedWalks | null,
+  failed: FailedSweeps | null,
   { slot, ...options }: RestOptions & { slot: { last: Date | null; next: Date } },
 ): Date | null {
   const rest = restsUntil(key, latest, failed, options);
@@ -210,22 +210,23 @@ export function nextTry(
   return new Date(Math.max(rest.getTime(), Math.min(again.getTime(), slot.next.getTime())));
 }
 
-function afterRest(failed: FailedWalks, byCostMs: number, doubles: boolean): Date {
-  const doubled = doubles ? Math.min(FIRST_REST_MS * 2 ** (failed.walks - 1), LONGEST_DOUBLED_MS) : 0;
+function afterRest(failed: FailedSweeps, byCostMs: number, doubles: boolean): Date {
+  const doubled = doubles ? Math.min(FIRST_REST_MS * 2 ** (failed.sweeps - 1), LONGEST_DOUBLED_MS) : 0;
   const leastMs = failed.lastCode === 'LIST_FORBIDDEN' ? FORBIDDEN_REST_MS : doubled;
   const restMs = Math.max(leastMs, byCostMs);
   return new Date(failed.lastAt.getTime() + restMs);
 }
 
 /**
- * Milliseconds after the last failed walk, so that such walks take a quarter of the days together. Rests are
- * in proportion to the square roots of the costs: a walk of 3 requests does not rest as long as one of 300.
+ * Milliseconds after the last failed sweep, so that such sweeps take a quarter of the days together. Rests
+ * are in proportion to the square roots of the costs: a sweep of 3 requests does not rest as long as one of
+ * 300.
  */
 export function restByCost(
-  { walks, lastCost }: Pick<FailedWalks, 'walks' | 'lastCost'>,
+  { sweeps, lastCost }: Pick<FailedSweeps, 'sweeps' | 'lastCost'>,
   { budget, costs }: RestLimits,
 ): number {
   const cost = Math.sqrt(lastCost) * (lastCost > 1 ? costs.later : costs.first);
-  const longest = walks === 1 ? LONGEST_FIRST_MS : LONGEST_MS;
+  const longest = sweeps === 1 ? LONGEST_FIRST_MS : LONGEST_MS;
   return Math.min((DAY * cost) / (SHARE * Math.max(1, scheduledCap(budget))), longest);
 }

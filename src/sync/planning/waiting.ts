@@ -35,7 +35,7 @@ export async function readWaiting(
   // The order of waiting lists does not matter here, and their change rates would cost a query per list.
   const sweeps: AgendaMirror['sweeps'] = {
     latest: () => mirror.sweeps.latest(),
-    failedWalks: (...of) => mirror.sweeps.failedWalks(...of),
+    failedSweeps: (...of) => mirror.sweeps.failedSweeps(...of),
     completed: () => Promise.resolve([]),
   };
   const swept = await runningSweeps(mirror, budget);
@@ -58,7 +58,7 @@ async function runningSweeps(mirror: AgendaMirror, budget: Budget): Promise<DueL
     if (open?.state !== 'running') continue;
     const cost = remainingCost(latest, budget);
     const ageHours = complete === undefined ? Number.POSITIVE_INFINITY : 0;
-    const spent = spentOn(latest, await mirror.sweeps.failedWalks(key, latest));
+    const spent = spentOn(latest, await mirror.sweeps.failedSweeps(key, latest));
     running.push(dueList({ key, ageHours, cost, spent, waits: false }, budget));
   }
   return running;

@@ -18,7 +18,7 @@ async function watchedMirror() {
   const sweeps = {
     latest: () => ((reads.states += 1), writer.sweeps.latest()),
     completed: writer.sweeps.completed.bind(writer.sweeps),
-    failedWalks: writer.sweeps.failedWalks.bind(writer.sweeps),
+    failedSweeps: writer.sweeps.failedSweeps.bind(writer.sweeps),
   };
   const begin = () =>
     FirstCopyWatch.begin({

@@ -1,14 +1,20 @@
 import { expect, test } from 'vitest';
 import { HOUR, MINUTE } from '../../../src/core/clock.ts';
-import type { FailedWalks, LatestSweep } from '../../../src/mirror/sweeps/reader.ts';
+import type { FailedSweeps, LatestSweep } from '../../../src/mirror/sweeps/reader.ts';
 import { failedCosts, nextTry, restsUntil, triedAgainAt } from '../../../src/sync/planning/due.ts';
 
 const NOON = Date.parse('2026-03-02T12:00:00Z');
 const BUDGET = { perDay: 5000, reserved: 200 };
 
-/** Walks of a list that failed, the last one at noon. */
-function failedWalks({ walks = 1, lastCost = 1 }: Partial<FailedWalks> = {}): FailedWalks {
-  return { walks, lastCost, requests: walks * lastCost, lastAt: new Date(NOON), lastCode: 'REQUEST_REFUSED' };
+/** Sweeps of a list that failed, the last one at noon. */
+function failedSweeps({ sweeps = 1, lastCost = 1 }: Partial<FailedSweeps> = {}): FailedSweeps {
+  return {
+    sweeps,
+    lastCost,
+    requests: sweeps * lastCost,
+    lastAt: new Date(NOON),
+    lastCode: 'REQUEST_REFUSED',
+  };
 }
 
 const after = (at: Date | null): number => (at?.getTime() ?? Number.NaN) - NOON;
@@ -17,8 +23,8 @@ test.each([
   [1, 15 * MINUTE],
   [3, HOUR],
   [9, 4 * HOUR],
-])('after %i failed walks a list is tried again without a slot after %i ms', (walks, rest) => {
-  const failed = failedWalks({ walks });
+])('after %i failed sweeps a list is tried again without a slot after %i ms', (sweeps, rest) => {
+  const failed = failedSweeps({ sweeps });
   expect(after(triedAgainAt(failed, { budget: BUDGET, costs: failedCosts([failed]) }))).toBe(rest);
 });
 
@@ -28,7 +34,7 @@ test('lists that fail for good cost a quarter of the requests together', () => {
     [25, 70],
     [4, 300],
   ] as const) {
-    const failed = Array.from({ length: lists }, () => failedWalks({ walks: 20, lastCost }));
+    const failed = Array.from({ length: lists }, () => failedSweeps({ sweeps: 20, lastCost }));
     const options = { budget: BUDGET, readsPages: false, costs: failedCosts(failed) };
     const newest = [{ state: 'failed', retryAt: null, finishedAt: new Date(NOON) }] as const;
     const again = after(triedAgainAt(failed[0]!, options));
@@ -39,17 +45,19 @@ test('lists that fail for good cost a quarter of the requests together', () => {
 });
 
 test('lists that are forbidden later cost a quarter of the requests together', () => {
-  const failed = Array.from({ length: 30 }, () => failedWalks({ walks: 20, lastCost: 60 })).map((walks) => ({
-    ...walks,
-    lastCode: 'LIST_FORBIDDEN' as const,
-  }));
+  const failed = Array.from({ length: 30 }, () => failedSweeps({ sweeps: 20, lastCost: 60 })).map(
+    (sweeps) => ({
+      ...sweeps,
+      lastCode: 'LIST_FORBIDDEN' as const,
+    }),
+  );
   const costs = failedCosts(failed);
   const rest = after(triedAgainAt(failed[0]!, { budget: BUDGET, costs }));
   expect((30 * 60 * 24 * HOUR) / rest).toBeCloseTo((5000 - 200) / 4, 2);
 });
 
 test('a short list beside long ones that fail for good is tried again after hours, and they share a quarter', () => {
-  const failed = [3, 200, 200, 200, 200].map((lastCost) => failedWalks({ lastCost }));
+  const failed = [3, 200, 200, 200, 200].map((lastCost) => failedSweeps({ lastCost }));
   const costs = failedCosts(failed);
   const rests = failed.map((one) => after(triedAgainAt(one, { budget: BUDGET, costs })));
   expect(rests[0]).toBeLessThan(3 * HOUR);
@@ -58,8 +66,8 @@ test('a short list beside long ones that fail for good is tried again after hour
 });
 
 test('a list that fails at its first page does not rest longer because others fail later', () => {
-  const failed = failedWalks();
-  const costs = failedCosts([failed, failedWalks({ lastCost: 300 }), null]);
+  const failed = failedSweeps();
+  const costs = failedCosts([failed, failedSweeps({ lastCost: 300 }), null]);
   const newest = [{ state: 'failed', retryAt: null, finishedAt: new Date(NOON) }] as const;
   const rest = restsUntil({ list: 'tags' }, newest, failed, { budget: BUDGET, readsPages: false, costs });
   expect(after(rest)).toBeLessThan(2 * MINUTE);
@@ -70,7 +78,7 @@ test.each([
   ['15 minutes, if its next slot is a day later', 24 * HOUR, -HOUR, 15 * MINUTE],
   ['its rest alone, if a slot has passed meanwhile', 24 * HOUR, 1, 72_000],
 ])('a list whose walk failed is next tried after %s', (_what, next, last, wait) => {
-  const failed = failedWalks();
+  const failed = failedSweeps();
   const newest = [{ state: 'failed', retryAt: null, finishedAt: new Date(NOON) }] as unknown as LatestSweep[];
   const options = { budget: BUDGET, readsPages: false, costs: failedCosts([failed]) };
   const slot = { last: new Date(NOON + last), next: new Date(NOON + next) };
@@ -79,9 +87,9 @@ test.each([
 });
 
 test('a list of conversations that no slot limits is tried after its rest, whatever the slots', () => {
-  const failed = failedWalks({ lastCost: 43 });
+  const failed = failedSweeps({ lastCost: 43 });
   const newest = [{ state: 'failed', retryAt: null, finishedAt: new Date(NOON) }] as unknown as LatestSweep[];
-  const options = { budget: BUDGET, readsPages: true, costs: failedCosts([failed, failedWalks()]) };
+  const options = { budget: BUDGET, readsPages: true, costs: failedCosts([failed, failedSweeps()]) };
   const slot = { last: null, next: new Date(NOON + 24 * HOUR) };
   const rest = restsUntil({ list: 'conversations' }, newest, failed, options);
   expect(nextTry({ list: 'conversations' }, newest, failed, { ...options, slot })).toEqual(rest);
@@ -91,6 +99,6 @@ test.each([
   ['at its first page does not delay the others', 1, 0],
   ['later rests by its cost in a sync too', 400, 20],
 ])('a list that is forbidden %s', (_what, lastCost, later) => {
-  const forbidden = { ...failedWalks({ lastCost }), lastCode: 'LIST_FORBIDDEN' } as const;
+  const forbidden = { ...failedSweeps({ lastCost }), lastCode: 'LIST_FORBIDDEN' } as const;
   expect(failedCosts([forbidden])).toEqual({ first: 0, later });
 });

@@ -34,10 +34,11 @@ export interface ListStatus extends ListKey {
   /** Rows and pages of the last complete sweep. */
   readonly rows: number | null;
   readonly pages: number | null;
-  /** Unreadable rows of the latest sweep, and rows that wait for their second witness. */
+  /** Rows of the latest sweep that could not be read. */
   readonly rejected: number;
   /** Rejected rows without a readable id: while there are any, the list deletes nothing. */
   readonly withoutId: number;
+  /** Rows that wait for their second witness. */
   readonly suspects: number;
   /** Since when the longest of them has waited; null if none waits. */
   readonly missingSince: Date | null;
@@ -55,7 +56,7 @@ export interface ListStatus extends ListKey {
   /** The sweeps that have failed since the list was last complete; null if none has. */
   readonly failures: FailedSweeps | null;
   /** Its newest sweep of each state, newest first. */
-  readonly latest: readonly LatestSweep[];
+  readonly newestByState: readonly LatestSweep[];
 }
 
 export interface MirrorStatus {
@@ -134,13 +135,13 @@ async function readLists(database: Database, now: number): Promise<ListStatus[]>
   for (const key of keysByInbox([...inboxes.values()])) {
     const inbox = key.inboxId === null ? undefined : inboxes.get(key.inboxId);
     const id = listId(key);
-    const latest = sweeps.get(id) ?? [];
-    const failures = await reader.failedSweeps(key, latest);
+    const newestByState = sweeps.get(id) ?? [];
+    const failures = await reader.failedSweeps(key, newestByState);
     const status = statusOf(key, inbox, {
-      latest,
+      newestByState,
       failures,
       failingPages: key.list === 'conversations' ? (failingPages.get(key.inboxId ?? '') ?? null) : null,
-      unlisted: (await leftOutByEmpty(database, key, latest)) ?? unlisted.get(id) ?? 0,
+      unlisted: (await leftOutByEmpty(database, key, newestByState)) ?? unlisted.get(id) ?? 0,
       ...(suspects.get(id) ?? NO_SUSPECTS),
     });
     const reading = key.list === 'conversations' ? readings.get(key.inboxId ?? '') : undefined;
@@ -153,9 +154,9 @@ async function readLists(database: Database, now: number): Promise<ListStatus[]>
 async function leftOutByEmpty(
   database: Database,
   { list, inboxId }: ListKey,
-  latest: readonly LatestSweep[],
+  newestByState: readonly LatestSweep[],
 ): Promise<number | null> {
-  if (openAndComplete(latest).complete?.items !== 0) return null;
+  if (openAndComplete(newestByState).complete?.items !== 0) return null;
   const { table, scope } = itemSql(list, database.dialect);
   const [row] = await database.query<{ n: number }>(
     `SELECT count(*) AS n FROM ${table} WHERE ${scope} AND deleted_at IS NULL AND missing_since IS NULL`,
@@ -210,17 +211,17 @@ function statusOf(
   { list, inboxId }: ListKey,
   inbox: Inbox | undefined,
   {
-    latest: sweeps,
+    newestByState,
     failures,
     failingPages,
     suspects,
     missingSince,
     unlisted,
-  }: SuspectsOfList & Pick<ListStatus, 'latest' | 'failures' | 'failingPages' | 'unlisted'>,
+  }: SuspectsOfList & Pick<ListStatus, 'newestByState' | 'failures' | 'failingPages' | 'unlisted'>,
 ): ListStatus {
-  const { open, complete } = openAndComplete(sweeps);
-  const latest = newestSweep(sweeps);
-  const round = sweeps.find(({ state }) => state === 'reading');
+  const { open, complete } = openAndComplete(newestByState);
+  const newest = newestSweep(newestByState);
+  const round = newestByState.find(({ state }) => state === 'reading');
   return {
     list,
     inboxId,
@@ -229,17 +230,17 @@ function statusOf(
     completeAsOf: complete?.finishedAt ?? null,
     rows: complete?.items ?? null,
     pages: complete?.pages ?? null,
-    rejected: latest?.rejected ?? 0,
-    withoutId: latest?.withoutId ?? 0,
+    rejected: newest?.rejected ?? 0,
+    withoutId: newest?.withoutId ?? 0,
     suspects,
     missingSince,
     unlisted,
     held: heldRows({ round, complete }, suspects),
     sweep: open ?? null,
-    failure: latest?.state === 'failed' ? latest.error : (failingPages?.cause ?? null),
-    failureCode: latest?.state === 'failed' ? latest.errorCode : null,
+    failure: newest?.state === 'failed' ? newest.error : (failingPages?.cause ?? null),
+    failureCode: newest?.state === 'failed' ? newest.errorCode : null,
     failingPages,
     failures,
-    latest: sweeps,
+    newestByState,
   };
 }

@@ -113,7 +113,7 @@ export function judge(
     // Pages that are read over several days have a day of grace for each day more.
     const graceMs = list.list === 'conversations' ? (status.coverDays - 1) * DAY : 0;
     const promiseMs = promiseOf(crons[list.list], list.completeAsOf, now) + graceMs;
-    const rest = nextTry(list, list.latest, list.failures, {
+    const rest = nextTry(list, list.newestByState, list.failures, {
       budget: config.budget,
       readsPages: config.readPages !== null,
       costs,

@@ -107,13 +107,13 @@ export class PageReads {
     return list === 'conversations' && [...this.#reads].some((read) => read.inboxId === inboxId);
   }
 
-  /** Ends the reads that `which` selects, and waits until each has applied its page. */
+  /** Ends the reads that `which` selects, and all without a list yet. Waits until their pages are applied. */
   async stop(which: (key: ListKey) => boolean, why: Error): Promise<void> {
     const isWanted = ({ inboxId }: PageRead): boolean => inboxId === null || which(conversationsOf(inboxId));
     const stopped = [...this.#reads].filter(isWanted);
     for (const { stop } of stopped) stop.abort(why);
     await Promise.all(stopped.map(({ ended }) => ended));
-    // A minute of learning is no reason for a stop to fail.
+    // The rates of the last minute are a small loss: a stop does not fail for them.
     await this.#save().catch(() => undefined);
   }
 
@@ -121,10 +121,10 @@ export class PageReads {
     const stop = new AbortController();
     const read: PageRead = { inboxId: null, stop, ended: Promise.resolve() };
     this.#reads.add(read);
-    read.ended = this.#finish(read);
+    read.ended = this.#run(read);
   }
 
-  async #finish(read: PageRead): Promise<void> {
+  async #run(read: PageRead): Promise<void> {
     const inboxId = await this.#read(read);
     this.#reads.delete(read);
     if (inboxId !== null) this.#deps.onRead(inboxId);

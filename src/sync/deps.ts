@@ -71,6 +71,6 @@ export function countRows(
 ): void {
   tally.inserted += rows.inserted ?? 0;
   tally.changed += rows.changed ?? 0;
-  tally.deleted += rows.tombstoned ?? 0;
+  tally.deleted += rows.deleted ?? 0;
   onEvent({ kind: 'rows', key, rows });
 }

@@ -38,7 +38,7 @@ export type PassEvent =
 export interface RowCounts {
   readonly inserted?: number;
   readonly changed?: number;
-  readonly tombstoned?: number;
+  readonly deleted?: number;
   /** Rows that could not be read. */
   readonly rejected?: number;
 }

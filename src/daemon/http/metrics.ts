@@ -9,7 +9,13 @@ import { createStatusGauges, gauge, PREFIX, type Scrape } from './gauges.ts';
 /** Label values that exist from the start, with 0: an alert on the first 429 needs the 0 before it. */
 const KNOWN_STATUSES = ['200', '401', '403', '404', '429', '500', '502', '503', '504', 'none'];
 const SWEEP_OUTCOMES = ['complete', 'paused', 'failed'] as const;
-const ROW_OUTCOMES = ['inserted', 'changed', 'tombstoned', 'rejected'] as const;
+/** Each count of rows with its label: deleted rows are published as `tombstoned`. */
+const ROW_OUTCOMES = [
+  ['inserted', 'inserted'],
+  ['changed', 'changed'],
+  ['deleted', 'tombstoned'],
+  ['rejected', 'rejected'],
+] as const;
 
 // Seconds. The gate delays a request for the pace, or for hours if the budget is spent. A sweep takes one
 // page, or half a day's budget.
@@ -54,8 +60,8 @@ export function createMetrics({
       if (event.kind === 'list-begun') sweeps.begun(event.key);
       else if (event.kind === 'page') pages.inc({ list: event.key.list });
       else if (event.kind === 'rows') {
-        for (const outcome of ROW_OUTCOMES)
-          rows.inc({ list: event.key.list, outcome }, event.rows[outcome] ?? 0);
+        for (const [count, outcome] of ROW_OUTCOMES)
+          rows.inc({ list: event.key.list, outcome }, event.rows[count] ?? 0);
       } else if (event.kind === 'list-done') sweeps.ended(event.report);
     },
     requestEnded({ status, waitedMs, durationMs }) {
@@ -113,7 +119,7 @@ function startAtZero({ requests, pages, rows, sweepTime, sweeps }: Meters): void
   for (const list of LIST_NAMES) {
     pages.inc({ list }, 0);
     sweepTime.zero({ list });
-    for (const outcome of ROW_OUTCOMES) rows.inc({ list, outcome }, 0);
+    for (const [, outcome] of ROW_OUTCOMES) rows.inc({ list, outcome }, 0);
     for (const outcome of SWEEP_OUTCOMES) sweeps.inc({ list, outcome }, 0);
   }
 }

@@ -285,7 +285,7 @@ class Hearing {
     const isUndecided = answer.kind === 'open' && hasCounted;
     const now = clock.now();
     const changed = await mirror.suspects.settle(key, suspect, { found, isGone, isUndecided, now });
-    countRows(this.#deps, key, this.#tally, { changed, tombstoned: isGone ? 1 : 0 });
+    countRows(this.#deps, key, this.#tally, { changed, deleted: isGone ? 1 : 0 });
     this.answers.set(suspect.id, heardOf(answer));
   }
 }

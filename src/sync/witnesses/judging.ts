@@ -288,5 +288,5 @@ export async function condemn(
 ): Promise<void> {
   if (suspects.length === 0) return;
   await deps.mirror.suspects.condemn(sweep, suspects, { accepted, now: deps.clock.now() });
-  countRows(deps, sweep, tally, { tombstoned: suspects.length });
+  countRows(deps, sweep, tally, { deleted: suspects.length });
 }

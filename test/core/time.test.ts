@@ -208,7 +208,7 @@ test.each([
   ['2026-11-24T14:41:00Z', 'UTC', '24 Nov 14:41 UTC'],
   ['2027-01-02T14:41:00Z', 'UTC', '2 Jan 2027 14:41 UTC'],
   ['2026-11-21T23:30:00Z', 'Asia/Kolkata', 'tomorrow 05:00'],
-])('the instant %s is said in the time zone %s as %s', (instant, zone, words) => {
+])('the instant %s is shown in the time zone %s as %s', (instant, zone, words) => {
   const now = Date.parse('2026-11-21T12:31:00Z');
   expect(clockTime(new Date(instant), now, zone)).toBe(words);
   expect(inClockTimes(`paused until ${instant}, then on`, now, zone)).toBe(`paused until ${words}, then on`);

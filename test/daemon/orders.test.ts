@@ -323,7 +323,7 @@ describe('an order that waits for the day budget', () => {
     expect((sandbox.arrivals[perDay]?.at ?? 0) - restart).toBeGreaterThanOrEqual(MINUTE);
   });
 
-  test('goes on within minutes once the budget has room before its time', async () => {
+  test('resumes within minutes once the budget has room before its time', async () => {
     const { house, id } = await spentHouse();
     house.limits.perDay = 10 * perDay;
     expect(await ended(house, id, 12 * MINUTE)).toMatchObject({ state: 'done' });

@@ -55,7 +55,7 @@ test('a database that fails while a daemon begins to serve does not end it', asy
   expect(said).toHaveLength(1);
 });
 
-test('a database that fails again after the lease was lost is said again', async () => {
+test('a database that fails again after the lease was lost is reported again', async () => {
   const lost = new MirrorError('LEASE_LOST', 'Another process holds the lease.');
   const { said } = await serveThrough([DOWN, lost, DOWN]);
   expect(said).toHaveLength(2);

@@ -82,7 +82,7 @@ test('after a restored backup, a cursor of a lost change is refused even when it
   expect(await history.after({ id: lost.id, epoch: null }, {}, 100)).toHaveLength(5);
 });
 
-test('a writer that goes on after a restore beneath it begins an epoch at its next change', async () => {
+test('a writer that continues after a restore beneath it begins an epoch at its next change', async () => {
   const database = await temporaryDatabase(await freshMirrorFile());
   const { history, write, all } = feedOf(database);
   await write(3);

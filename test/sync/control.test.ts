@@ -72,7 +72,7 @@ test.each([
   expect(await count(mirror.database, 'conversations')).toBe(300);
 });
 
-test('where a list shows no row any more, none is deleted, and the reason is said', async () => {
+test('where a list shows no row any more, none is deleted, and the reason is reported', async () => {
   const ids: { now: readonly string[] | 'all' } = { now: [] };
   const mirror = await quickMirror({ sandbox: { conversations: [12, 8] }, wrapHttp: lacking(ids) });
   await mirror.sync();

@@ -97,7 +97,7 @@ function repeatsOf(arrivals: readonly { path: string }[]): Map<string, number> {
 }
 
 describe('SIGKILL', () => {
-  test('at any moment of a first sync loses no applied page and repeats at most one per list', async () => {
+  test('at any moment of a first sync loses no applied page, and each kill repeats at most one per list', async () => {
     const { sandbox, url } = await listening({
       conversations: [155, 95, 60],
       usersPerInbox: 14,

@@ -62,7 +62,7 @@ describe('a 403 for one list', () => {
     await expect(mirror.sync()).resolves.toMatchObject({ stopped: { code: 'KEY_REFUSED' } });
   });
 
-  test('is tried again by the daemon after 21 hours, also after a restart, while the others go on', async () => {
+  test('is tried again by the daemon after 21 hours, also after a restart, while the others are read', async () => {
     const house = await daemonHouse({ sandbox: { conversations: [5, 5] } });
     const { id } = firstInbox(house.sandbox);
     const path = `/v1/inboxes/${id}/conversations`;

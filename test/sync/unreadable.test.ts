@@ -27,7 +27,7 @@ function breakRow({ sandbox }: TestMirror, id: string): () => void {
 }
 
 describe('a row that cannot be read, but its id can,', () => {
-  test('is present, and the deletions of its list go on', async () => {
+  test('is present, and its list still deletes rows', async () => {
     const mirror = await synced();
     const inbox = firstInbox(mirror.sandbox);
     const [broken, gone] = firstIds(inbox.conversations, 2);

@@ -63,7 +63,7 @@ const REST_MS = 30 * SECOND;
 /** A list of which a page was refused or wrong rests for this many ms. */
 const LIST_REST_MS = 10 * MINUTE;
 
-/** What was learned is written at most once in this many ms. */
+/** The learned rates are written at most once in this many ms. */
 const SAVE_EVERY_MS = MINUTE;
 
 /** Reads single pages of conversations: a page for each token that the sweeps leave. */

@@ -1,7 +1,7 @@
 import { HOUR } from '../../core/clock.ts';
 import type { Credit } from '../../mirror/settings/credit.ts';
 
-/** The walks that save up get this share of the tokens that accrue; the others go on, more slowly. */
+/** The walks that save up get this share of the tokens that accrue; the others continue more slowly. */
 const SAVED = 1 / 2;
 
 /** A walk that was interrupted finds again for this many ms what it had saved and not spent. */

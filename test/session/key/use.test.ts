@@ -177,7 +177,7 @@ describe('a mirror at a new place', () => {
     expect(here.use.budget.perDay).toBe(100);
   });
 
-  test('counts those of its original as well if that goes on, and is told why', async () => {
+  test('counts those of its original as well if that sends another, and warns with the cause', async () => {
     const { old, here } = await moved();
     await old.send(1);
     const warning = othersWarning(here.use.others());

@@ -50,7 +50,7 @@ describe('the timeline', () => {
     expect(quiet.waitingHours(NOW - 6 * HOUR, NOW, NOW)).toBeCloseTo(1.8, 6);
   });
 
-  test('goes on after the day on which it was made', () => {
+  test('continues after the day on which it was made', () => {
     const line = new Timeline(NOW);
     expect(line.activeHours(NOW, NOW + 3 * DAY)).toBeCloseTo(72, 6);
   });

@@ -16,7 +16,6 @@ import { asRecord } from '../sync/record.ts';
 import { Backoff } from './sweeps/rests/backoff.ts';
 import { patientClient } from './sweeps/client-around.ts';
 import { refusedUntil } from './sweeps/rests/cooldowns.ts';
-import type { Pacer } from './sweeps/pacer.ts';
 import type { Trouble } from './troubles.ts';
 
 export interface OrderRunnerDeps {
@@ -26,7 +25,6 @@ export interface OrderRunnerDeps {
   readonly clock: Clock;
   readonly goneAfterMs: number;
   readonly log: Log;
-  readonly pacer: Pick<Pacer, 'waitForRoom'>;
   readonly onEvent: (event: PassEvent) => void;
   /** Stops the scheduled sweeps of the lists that an order wants, after their current pages. */
   readonly stopSweeps: (isWanted: (key: ListKey) => boolean) => Promise<void>;
@@ -119,13 +117,11 @@ export class OrderRunner {
   }
 
   async #carryOut(order: Order, signal: AbortSignal, places: number): Promise<void> {
-    const { mirror, account, clock, goneAfterMs, log, onEvent, stopSweeps, onEnd, pacer } = this.#deps;
+    const { mirror, account, clock, goneAfterMs, log, onEvent, stopSweeps, onEnd } = this.#deps;
     // If the order stopped instead, its questions about rows that are gone would begin again each time, and
     // never end where the requests of the window become free singly.
-    const client = patientClient(this.#deps.client, async (resumeAt, ended) => {
-      this.#logOnce(order, BUDGET_WAIT, 'warn');
-      await pacer.waitForRoom(resumeAt, ended);
-    });
+    const logWait = (): void => this.#logOnce(order, BUDGET_WAIT, 'warn');
+    const client = patientClient(this.#deps.client, clock, logWait);
     let problem: unknown = null;
     try {
       // A sync then resumes the stopped sweeps; a resync reads their lists from the first page.

@@ -234,7 +234,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
     const daemon = new Daemon({
       client,
       mirror: writer,
-      clock: killSwitch.clock(),
+      clock: killSwitch.daemonClock(),
       goneAfterMs: GONE_AFTER_MS,
       log,
       readCrons: () => stretchedCrons(writer, house, budget),

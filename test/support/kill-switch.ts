@@ -29,6 +29,8 @@ export class KillSwitch {
   #asleep = 0;
   /** Sweeps that sleep until their next token. */
   #paced = 0;
+  /** The loop of the daemon between two ticks, and sweeps of an order that wait for the budget. */
+  #resting = 0;
   #release: (() => void) | null = null;
   /** What the daemon has done so far, as far as it is seen here. */
   #moves = 0;
@@ -94,33 +96,29 @@ export class KillSwitch {
   }
 
   gateClock(): Clock {
-    const clock = this.clock();
-    return {
-      ...clock,
-      sleep: async (ms, signal) => {
-        this.#asleep += 1;
-        this.#holdOrRelease();
-        try {
-          await clock.sleep(ms, signal);
-        } finally {
-          this.#asleep -= 1;
-          this.#holdOrRelease();
-        }
-      },
-    };
+    return this.#countedClock((change) => (this.#asleep += change));
   }
 
   pacerClock(): Clock {
+    return this.#countedClock((change) => (this.#paced += change));
+  }
+
+  daemonClock(): Clock {
+    return this.#countedClock((change) => (this.#resting += change));
+  }
+
+  /** A clock that adds 1 while a sleep lasts. */
+  #countedClock(count: (change: 1 | -1) => void): Clock {
     const clock = this.clock();
     return {
       ...clock,
       sleep: async (ms, signal) => {
-        this.#paced += 1;
+        count(1);
         this.#holdOrRelease();
         try {
           await clock.sleep(ms, signal);
         } finally {
-          this.#paced -= 1;
+          count(-1);
           this.#holdOrRelease();
         }
       },
@@ -173,14 +171,15 @@ export class KillSwitch {
 
   /**
    * Stops the clock while the daemon computes: between two lists, in a sweep that neither has a request at
-   * the gate nor waits for a token, or in a gate that does not sleep.
+   * the gate nor waits for a token or the budget, or in a gate that does not sleep. Of the sleeps of the
+   * daemon's clock one is its loop's.
    */
   #holdOrRelease(): void {
     const betweenLists = this.#sweeping.size === 0 && this.#toCome.size > 0;
     const computes =
       !this.dead &&
       (betweenLists ||
-        this.#sweeping.size > this.#atGate + this.#paced ||
+        this.#sweeping.size > this.#atGate + this.#paced + Math.max(0, this.#resting - 1) ||
         (this.#atGate > 0 && this.#asleep === 0));
     this.#moves += 1;
     if (computes && this.#release === null) {

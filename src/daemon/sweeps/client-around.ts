@@ -1,5 +1,12 @@
+import { type Clock, MINUTE } from '../../core/clock.ts';
 import { isMirrorError } from '../../core/errors.ts';
 import type { PageCall, Client } from '../../sync/deps.ts';
+
+/**
+ * A spent budget is tried again after at least 1 minute, so that several requests fit, and after at most 10:
+ * a person may lift a lowered budget.
+ */
+const BUDGET_WAIT_MS = { least: MINUTE, most: 10 * MINUTE };
 
 /** A client whose every request is sent by `around`. */
 export function clientAround(
@@ -18,10 +25,14 @@ export function clientAround(
   };
 }
 
-/** A client whose requests wait for a place in the day's budget, instead of failing. */
+/**
+ * A client whose requests wait for a place in the day's budget, instead of failing.
+ * @param onWait called before each wait
+ */
 export function patientClient(
   client: Client,
-  wait: (resumeAt: Date, signal: AbortSignal | undefined) => Promise<void>,
+  clock: Pick<Clock, 'now' | 'sleep'>,
+  onWait: () => void,
 ): Client {
   return clientAround(client, async (send, { signal }) => {
     for (;;)
@@ -29,7 +40,10 @@ export function patientClient(
         return await send();
       } catch (error) {
         if (!isMirrorError(error, 'BUDGET_SPENT') || error.resumeAt === undefined) throw error;
-        await wait(error.resumeAt, signal);
+        onWait();
+        const { least, most } = BUDGET_WAIT_MS;
+        const waitMs = error.resumeAt.getTime() - clock.now();
+        await clock.sleep(Math.min(Math.max(waitMs, least), most), signal);
       }
   });
 }

@@ -1,16 +1,10 @@
 import { type Budget, hourlyShare } from '../../core/budget.ts';
-import { HOUR, MINUTE } from '../../core/clock.ts';
+import { HOUR } from '../../core/clock.ts';
 import type { Writer } from '../../mirror/mirror.ts';
 import { missedUntil, mostCredit, paceOf, RECORD_EVERY_MS, supplyOf } from '../../sync/planning/pace.ts';
 import { turnOf } from '../../sync/planning/planner.ts';
 import { BusyHours, type BusyHoursDeps } from './busy-hours.ts';
 import { Purse, Savings } from './savings.ts';
-
-/**
- * A request of an order that has used up the budget waits at least this many ms, not just for the next place
- * in it, and at most so long: a person may lift a lowered budget.
- */
-const ROOM_WAIT_MS = { least: MINUTE, most: 10 * MINUTE };
 
 /** A list of 1.25 turns or more is read at the pace: to save for one turn takes half a day. */
 const MOST_IN_STREAK = 1.25;
@@ -90,17 +84,6 @@ export class Pacer {
     this.#accrue();
     this.#bucket.tokens -= 1;
     this.#left -= 1;
-  }
-
-  /**
-   * Waits without a token until the day's budget may have room for a request of an order.
-   * @param roomAt when it has room at the latest
-   * @throws the signal's reason
-   */
-  async waitForRoom(roomAt: Date, signal: AbortSignal | undefined): Promise<void> {
-    const { least, most } = ROOM_WAIT_MS;
-    const { clock } = this.#deps;
-    await clock.sleep(Math.min(Math.max(roomAt.getTime() - clock.now(), least), most), signal);
   }
 
   /**

@@ -20,11 +20,14 @@ const maybeId = z.preprocess(
   id.nullish().transform((value) => value ?? null),
 );
 
-/** At most this many characters in a text: every change of it is kept, shown and delivered. */
+/**
+ * At most this many characters in a text: every change of it is kept, shown and delivered. Zod's `max` would
+ * also compare the `length` of an object that is no text, and such a number may be an exact one.
+ */
 const LONGEST_TEXT = 65_536;
 const text = z
   .string('is not text')
-  .max(LONGEST_TEXT, 'is too long')
+  .refine(({ length }) => length <= LONGEST_TEXT, 'is too long')
   .nullish()
   .transform((value) => value ?? null);
 
@@ -97,7 +100,7 @@ const conversation = z.looseObject({
   // A longer list is not looked into: it would give a fault for each of its entries.
   tag_ids: z
     .array(z.unknown(), 'is not an array')
-    .max(MOST_TAGS, 'has too many entries')
+    .refine(({ length }) => length <= MOST_TAGS, { error: 'has too many entries', abort: true })
     .pipe(z.array(id))
     .nullish(),
   gmail_thread_id: text,

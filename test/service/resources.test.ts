@@ -281,6 +281,18 @@ test('readRows never throws, whatever the JSON', () => {
   );
 });
 
+test.each([
+  ['tags', 'name', 'is not text'],
+  ['conversations', 'tag_ids', 'is not an array'],
+] as const)(
+  'a row of %s whose %s is an object with a length is a reject, and costs that row alone',
+  (list, field, fault) => {
+    const { items, rejects } = read(list, `[{"id":1},{"id":2,"${field}":{"length":1.50}}]`);
+    expect(items).toHaveLength(1);
+    expect(rejects).toMatchObject([{ id: '2', reason: `${field} ${fault}` }]);
+  },
+);
+
 test('a row with very many faults names a few, and a list of tags without measure is not looked into', () => {
   const reasonOf = (tags: unknown[]): string | undefined =>
     readRows('conversations', [{ id: '1', tag_ids: tags }], { storePublicPermalink: false }).rejects[0]

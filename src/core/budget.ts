@@ -50,7 +50,7 @@ export interface Lowering {
  * keeps its share. The key's limit is the largest that a mirror names: with it, another mirror can keep to a
  * smaller share. `perDay` is at least 1; `isUsedUp` says that even that request may not leave.
  */
-export function lowered(
+export function lowerBudget(
   { perDay, reserved }: Pick<Budget, 'perDay' | 'reserved'>,
   { dayLimit, others }: Lowering,
 ): Required<Pick<Budget, 'perDay' | 'reserved' | 'isUsedUp'>> {

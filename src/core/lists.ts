@@ -92,7 +92,7 @@ export const FINAL_STATUSES: readonly string[] = [...CLOSED_WORDS];
 export const WAITING_STATUSES: readonly string[] = ['pending'];
 
 /** A text with A to Z in small letters, as views compare statuses: databases disagree on other letters. */
-export function lowered(text: string): string {
+export function inSmallLetters(text: string): string {
   return text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 

@@ -8,7 +8,7 @@ import type { Outage } from '../mirror/gate/outage.ts';
 import type { Writer } from '../mirror/mirror.ts';
 import type { Log } from '../session/log.ts';
 import { AccountCheck } from '../sync/account/account.ts';
-import type { Client } from '../sync/deps.ts';
+import type { SweepClient } from '../sync/deps.ts';
 import type { PassEvent } from '../sync/events.ts';
 import type { Cron } from '../sync/planning/cron.ts';
 import { markDue } from '../sync/planning/due.ts';
@@ -20,7 +20,7 @@ import { ScheduledSweeps } from './sweeps/scheduled.ts';
 import { accountTroubleOf, prolonged, TroubleLog, troubleOf } from './troubles.ts';
 
 export interface DaemonDeps {
-  readonly client: Client;
+  readonly client: SweepClient;
   readonly mirror: Writer;
   readonly clock: Clock;
   /** Two sweeps are independent witnesses of an absence if this many ms lie between them. */

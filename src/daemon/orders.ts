@@ -8,7 +8,7 @@ import type { Order } from '../mirror/passes/orders.ts';
 import type { Scope } from '../mirror/passes/scope.ts';
 import type { Log } from '../session/log.ts';
 import type { AccountCheck } from '../sync/account/account.ts';
-import type { Client } from '../sync/deps.ts';
+import type { SweepClient } from '../sync/deps.ts';
 import type { PassEvent } from '../sync/events.ts';
 import { type PassReport, runPass } from '../sync/pass.ts';
 import { PLACES } from '../sync/planning/planner.ts';
@@ -19,7 +19,7 @@ import { refusedUntil } from './sweeps/rests/cooldowns.ts';
 import type { Trouble } from './troubles.ts';
 
 export interface OrderRunnerDeps {
-  readonly client: Client;
+  readonly client: SweepClient;
   readonly mirror: Writer;
   readonly account: AccountCheck;
   readonly clock: Clock;

@@ -51,8 +51,8 @@ export interface Dialect {
   firstOf(value: string, at: string): string;
   /** The same of the latest instant. */
   lastOf(value: string, at: string): string;
-  /** An expression: a text with the letters A to Z in small ones, and no other changed (`lowered`). */
-  lowered(text: string): string;
+  /** An expression: a text with the letters A to Z in small ones, and no other changed (`inSmallLetters`). */
+  inSmallLetters(text: string): string;
   /**
    * The first statement of a transaction of which only one with this `name` may run at a time; null where the
    * database ensures that anyway.

@@ -1,6 +1,6 @@
 import { MirrorError } from '../core/errors.ts';
 import { openForReading, type ReadOnlyClient } from '../database/read-only.ts';
-import { openMirror as mirrorOn } from '../mirror/mirror.ts';
+import { mirrorOn } from '../mirror/mirror.ts';
 import { noMirrorYet } from '../query/faults.ts';
 import { systemClock } from '../session/clock.ts';
 import { readDatabaseUrl } from '../session/config/database-url.ts';

@@ -221,7 +221,7 @@ export interface Writer extends Mirror {
 }
 
 /** The mirror in an open database. Closing the mirror closes the database. */
-export function openMirror(database: Database): Mirror {
+export function mirrorOn(database: Database): Mirror {
   const [history, names] = [new History(database), new Names(database)];
   return {
     name: database.name,
@@ -274,7 +274,7 @@ export function openMirror(database: Database): Mirror {
 export function openWriter(database: Database, lease: Lease): Writer {
   const fenced = fencedBy(lease, database);
   return {
-    ...openMirror(database),
+    ...mirrorOn(database),
     sweeps: new Sweeps(fenced),
     bookmarks: new Bookmarks(fenced),
     saveCoverDays: (days) => fenced.write((tx) => writeCoverDays(tx, days)),

@@ -1,7 +1,7 @@
 import type { Budget } from '../core/budget.ts';
 import { keyFingerprint } from '../core/secrets.ts';
 import type { Database } from '../database/database.ts';
-import { type Mirror, openMirror } from '../mirror/mirror.ts';
+import { type Mirror, mirrorOn } from '../mirror/mirror.ts';
 import { openToRead } from '../query/open.ts';
 import { systemClock } from './clock.ts';
 import { type Config, readConfig, withSchedules } from './config/config.ts';
@@ -49,7 +49,7 @@ export async function openReader(
   others: readonly OtherMirror[];
 }> {
   const own = readerConfig(io);
-  const mirror = openMirror(await open(own.databaseUrl));
+  const mirror = mirrorOn(await open(own.databaseUrl));
   const configured = await asRecorded(own, mirror);
   const clock = systemClock();
   const known = await mirror.account();

@@ -2,7 +2,7 @@ import { type Clock, MINUTE, SECOND } from '../core/clock.ts';
 import { escapeHidden } from '../core/json.ts';
 import { type Access, accessId, keyFingerprint } from '../core/secrets.ts';
 import { openDatabase } from '../database/open.ts';
-import { type Mirror, openMirror } from '../mirror/mirror.ts';
+import { type Mirror, mirrorOn } from '../mirror/mirror.ts';
 import { type Client, createClient } from '../service/client.ts';
 import type { GateEvent, RequestEnd } from '../service/gate/events.ts';
 import { createGate } from '../service/gate/gate.ts';
@@ -184,7 +184,7 @@ async function openSharedMirror({ databaseUrl }: Config, { unattended }: Session
   const path = sqliteFile(databaseUrl);
   // A missing file is created.
   if (path !== null) isReadable(path);
-  return openMirror(await openDatabase(databaseUrl, unattended ? UNATTENDED_BUSY_TIMEOUT_MS : undefined));
+  return mirrorOn(await openDatabase(databaseUrl, unattended ? UNATTENDED_BUSY_TIMEOUT_MS : undefined));
 }
 
 /** The clock that all processes of the mirror share, adjusted once a minute while the session is open. */

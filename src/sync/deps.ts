@@ -3,7 +3,7 @@ import type { Clock } from '../core/clock.ts';
 import type { Reason } from '../core/ledger.ts';
 import type { ListKey } from '../core/lists.ts';
 import type { Writer } from '../mirror/mirror.ts';
-import type { CallOptions, Page, Client as ServiceClient } from '../service/client.ts';
+import type { CallOptions, Client, Page } from '../service/client.ts';
 import type { AccountCheck } from './account/account.ts';
 import type { PassEvent, RowCounts } from './events.ts';
 
@@ -20,13 +20,13 @@ export interface PageCall extends CallOptions {
 }
 
 /** The service's client. A daemon's lets each request wait for its turn first. */
-export interface Client extends Omit<ServiceClient, 'listPage'> {
+export interface SweepClient extends Omit<Client, 'listPage'> {
   listPage(list: ListKey, token: string | null, options: PageCall): Promise<Page>;
 }
 
 /** The dependencies of a sweep. */
 export interface SweepDeps {
-  readonly client: Client;
+  readonly client: SweepClient;
   readonly mirror: Writer;
   readonly account: AccountCheck;
   readonly clock: Clock;

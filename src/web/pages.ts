@@ -58,10 +58,10 @@ export interface Visit extends Pick<PagesOptions, 'status' | 'details'> {
 }
 
 /** Makes a page. Null: the mirror has no such thing. @throws MirrorError `DATABASE` */
-export type Page = (visit: Visit) => Promise<PageContent | null>;
+export type WebPage = (visit: Visit) => Promise<PageContent | null>;
 
 /** Each page is loaded with its first visit, so that a daemon without visitors does not carry it. */
-const PAGES: Readonly<Record<string, () => Promise<Page>>> = {
+const PAGES: Readonly<Record<string, () => Promise<WebPage>>> = {
   '/': async () => (await import('./overview/page.ts')).overviewPage,
   '/inboxes/:inbox': async () => (await import('./inbox/page.ts')).inboxPage,
   '/inboxes/:inbox/conversations/:conversation': async () =>
@@ -160,7 +160,7 @@ function addInside(inside: FastifyInstance, frame: Frame, desk: Desk, options: P
 }
 
 /** Null also for an address with a NUL: no text of the mirror has one, and PostgreSQL refuses it. */
-async function contentOf(page: Page, visit: Visit, { url }: FastifyRequest): Promise<PageContent | null> {
+async function contentOf(page: WebPage, visit: Visit, { url }: FastifyRequest): Promise<PageContent | null> {
   return url.includes('%00') ? null : await page(visit);
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
 import { iso } from '../../src/database/instants.ts';
-import { openMirror } from '../../src/mirror/mirror.ts';
+import { mirrorOn } from '../../src/mirror/mirror.ts';
 import { daemonHouse, type TestHouse } from '../support/daemon.ts';
 import { someOf } from '../support/histories.ts';
 import { nthInbox } from '../support/rows.ts';
@@ -33,7 +33,7 @@ async function hoursOf(
     others.push(sandbox.arrivals.slice(from).filter((arrival) => !path.test(arrival.path)).length);
   }
   const refused = sandbox.arrivals.slice(begin).filter((arrival) => path.test(arrival.path)).length;
-  return { others, refused, state: (await openMirror(house.database).orders.read(id))?.state };
+  return { others, refused, state: (await mirrorOn(house.database).orders.read(id))?.state };
 }
 
 describe('an order with a list that alone', () => {
@@ -54,7 +54,7 @@ describe('an order with a list that alone', () => {
       house.sandbox.script(undefined);
       await house.clock.sleep(65 * MINUTE);
       expect(await house.late()).toEqual([]);
-      const orders = await openMirror(house.database).orders.next();
+      const orders = await mirrorOn(house.database).orders.next();
       expect(orders, 'the order is done').toBeNull();
     },
   );

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE, SECOND } from '../../src/core/clock.ts';
-import { openMirror } from '../../src/mirror/mirror.ts';
+import { mirrorOn } from '../../src/mirror/mirror.ts';
 import { TestClock } from '../support/clock.ts';
 import { daemonHouse, intoOutage, type TestHouse } from '../support/daemon.ts';
 import { count } from '../support/rows.ts';
@@ -73,10 +73,10 @@ describe.each([
     const from = sandbox.arrivals.length;
     const id = await house.order({ kind: 'resync' });
     await clock.sleep(18_000);
-    expect((await openMirror(house.database).orders.read(id))?.state).toBe('running');
+    expect((await mirrorOn(house.database).orders.read(id))?.state).toBe('running');
     clock.setWall(jump);
     await clock.sleep(4 * MINUTE);
-    expect(await openMirror(house.database).orders.read(id)).toMatchObject({ state: 'done', error: null });
+    expect(await mirrorOn(house.database).orders.read(id)).toMatchObject({ state: 'done', error: null });
     expect(sandbox.arrivals.length - from).toBeLessThanOrEqual(1 + 2 + 2 + 12 + 4 + 16);
     expect(await count(house.database, `sweeps WHERE state IN ('running', 'paused')`)).toBe(0);
     await expectEqualToService(house);
@@ -98,7 +98,7 @@ describe.each([
     clock.reboot(MINUTE, jump);
     await house.start();
     await clock.sleep(2 * MINUTE);
-    expect(await openMirror(database).orders.read(id)).toMatchObject({ state: 'done', error: null });
+    expect(await mirrorOn(database).orders.read(id)).toMatchObject({ state: 'done', error: null });
     const pages = await count(database, `requests WHERE reason = 'resync' AND path LIKE '%/conversations%'`);
     // Two requests may be in flight at the kill. With the clock ahead, the schedule may read both lists again.
     expect(pages).toBeLessThanOrEqual(12 + 4 + 2);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { HOUR, MINUTE, SECOND } from '../../src/core/clock.ts';
 import { MirrorError } from '../../src/core/errors.ts';
-import { openMirror } from '../../src/mirror/mirror.ts';
+import { mirrorOn } from '../../src/mirror/mirror.ts';
 import { daemonHouse } from '../support/daemon.ts';
 import { firstInbox } from '../support/rows.ts';
 import { addTrigger, dropTrigger, type Trigger } from '../support/triggers.ts';
@@ -135,7 +135,7 @@ describe('another program’s trigger that refuses', () => {
     ]);
     await dropTrigger(house.database, trigger);
     await house.clock.sleep(20 * MINUTE);
-    expect(await openMirror(house.database).orders.read(id)).toMatchObject({ state: 'done' });
+    expect(await mirrorOn(house.database).orders.read(id)).toMatchObject({ state: 'done' });
     await running.stop();
     expect(await running.ended).toBeUndefined();
   });

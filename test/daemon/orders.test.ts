@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
 import { iso } from '../../src/database/instants.ts';
 import { accessId } from '../../src/core/secrets.ts';
-import { openMirror } from '../../src/mirror/mirror.ts';
+import { mirrorOn } from '../../src/mirror/mirror.ts';
 import type { PassRecord } from '../../src/sync/record.ts';
 import { daemonHouse, intoOutage, type TestHouse } from '../support/daemon.ts';
 import { KEY } from '../support/mirror.ts';
@@ -18,12 +18,12 @@ const SHORT = { sandbox: { conversations: [25, 15] }, limits: { pageSize: 20 }, 
 
 async function ended(house: TestHouse, id: number, most = HOUR) {
   for (const until = house.clock.now() + most; house.clock.now() < until;) {
-    const order = await openMirror(house.database).orders.read(id);
+    const order = await mirrorOn(house.database).orders.read(id);
     if (order?.finishedAt) return order;
     await house.clock.sleep(Math.max(POLL, most / 200));
   }
   throw new Error(
-    `order ${id} has not ended: ${JSON.stringify(await openMirror(house.database).orders.read(id))}`,
+    `order ${id} has not ended: ${JSON.stringify(await mirrorOn(house.database).orders.read(id))}`,
   );
 }
 
@@ -50,7 +50,7 @@ describe('an order placed during a scheduled sweep', () => {
     const placedAt = clock.now();
     const id = await house.order({ kind: 'resync' });
     await clock.sleep(2 * POLL + 3000);
-    const order = await openMirror(house.database).orders.read(id);
+    const order = await mirrorOn(house.database).orders.read(id);
     expect(order!.startedAt!.getTime() - placedAt).toBeLessThanOrEqual(2 * POLL);
     const status = await house.status();
     expect(status.openPasses).toMatchObject([{ id, kind: 'resync', ordered: true }]);
@@ -144,7 +144,7 @@ test('the daemon carries out two orders in turn, and an order that was placed tw
 test('an order that a person cancels ends after its current pages, and the next one begins', async () => {
   const house = await daemonHouse({ ...LONG, pollMs: 1000 });
   const { clock, sandbox } = house;
-  const { orders } = openMirror(house.database);
+  const { orders } = mirrorOn(house.database);
   await house.start();
   await clock.sleep(5 * MINUTE);
   const from = sandbox.arrivals.length;
@@ -181,7 +181,7 @@ test.each(['stopped', 'killed'] as const)(
     else first.killSwitch.throw();
     // At 08:15 a scheduled sweep reads the conversations a second time; the order must be over by then.
     expect(clock.now()).toBe(endedAt);
-    expect((await openMirror(house.database).orders.read(id))?.state).toBe('running');
+    expect((await mirrorOn(house.database).orders.read(id))?.state).toBe('running');
     expect((await house.status()).openPasses).toMatchObject([{ id, ordered: true }]);
     await clock.sleep(5 * MINUTE);
     await house.start();
@@ -214,7 +214,7 @@ describe('the daemon resumes an order by itself', () => {
     const id = await house.order({ kind: 'resync' });
     await clock.sleep(2 * MINUTE);
     expect(
-      await openMirror(house.database).orders.read(id),
+      await mirrorOn(house.database).orders.read(id),
       'it is tried at once, as a person would',
     ).toMatchObject({
       state: 'running',
@@ -279,7 +279,7 @@ describe('the daemon resumes an order by itself', () => {
     const second = await house.order({ lists: ['users', 'tags'] });
     await clock.sleep(2 * HOUR);
     expect(sandbox.arrivals).toHaveLength(40);
-    expect(await openMirror(house.database).orders.read(second)).toMatchObject({ finishedAt: null });
+    expect(await mirrorOn(house.database).orders.read(second)).toMatchObject({ finishedAt: null });
     expect(await ended(house, id, 30 * HOUR)).toMatchObject({ state: 'done' });
     expect(await ended(house, second, 30 * HOUR)).toMatchObject({ state: 'done' });
     expect(sandbox.arrivals.every(({ status }) => status === 200)).toBe(true);
@@ -332,7 +332,7 @@ describe('an order that waits for the day budget', () => {
   test('ends at once when a person cancels it', async () => {
     const { house, id } = await spentHouse();
     const next = await house.order({ lists: ['tags'] });
-    const { orders } = openMirror(house.database);
+    const { orders } = mirrorOn(house.database);
     expect(await orders.cancel(id, house.clock.now())).toBe(true);
     await house.clock.sleep(5000);
     expect(house.said().filter(({ msg }) => msg === 'order cancelled')).toHaveLength(1);
@@ -345,7 +345,7 @@ describe('an order that waits for the day budget', () => {
     const from = house.clock.now();
     await running.stop();
     expect(house.clock.now()).toBe(from);
-    expect(await openMirror(house.database).orders.read(id)).toMatchObject({ state: 'running' });
+    expect(await mirrorOn(house.database).orders.read(id)).toMatchObject({ state: 'running' });
     house.limits.perDay = 10 * perDay;
     await house.start();
     expect(await ended(house, id, 5 * MINUTE)).toMatchObject({ state: 'done' });
@@ -408,7 +408,7 @@ test('a consent of a command with another access fails, unless its account has b
   const { clock, sandbox, database } = house;
   const first = await house.start();
   await clock.sleep(10 * MINUTE);
-  const mirror = openMirror(database);
+  const mirror = mirrorOn(database);
   const place = async (access: string): Promise<number> =>
     (await mirror.orders.place(passSpec({ acceptAccount: true }), clock.now(), access)).id;
   const before = sandbox.arrivals.length;
@@ -437,7 +437,7 @@ test('a consent that a daemon had begun fails after a later one to another accou
   await first.writer.passes.useConsent(id + 1);
   await first.writer.proveAccount({ address: 'https://other.example/v1', fingerprint: 'another key' });
   await first.stop();
-  expect(await openMirror(database).orders.read(id)).toMatchObject({ state: 'running' });
+  expect(await mirrorOn(database).orders.read(id)).toMatchObject({ state: 'running' });
   const from = sandbox.arrivals.length;
   // The daemon meets the other account, whose inboxes it does not have.
   sandbox.script(() => 'reset');
@@ -452,7 +452,7 @@ test('a consent that a daemon had begun fails after a later one to another accou
 
 test('a consent joins the same one of a command with the same access only', async () => {
   const { database, clock } = await daemonHouse(SHORT);
-  const { orders } = openMirror(database);
+  const { orders } = mirrorOn(database);
   const consent = passSpec({ acceptAccount: true });
   const { id } = await orders.place(consent, clock.now(), 'one access');
   expect(await orders.place(consent, clock.now(), 'another access')).toEqual({ id: id + 1, joined: false });
@@ -466,7 +466,7 @@ test('a consent that an earlier version placed, without an access, fails and acc
   await clock.sleep(10 * MINUTE);
   const before = sandbox.arrivals.length;
   const spec = passSpec({ acceptAccount: true });
-  const { id } = await openMirror(database).orders.place(spec, clock.now(), null);
+  const { id } = await mirrorOn(database).orders.place(spec, clock.now(), null);
   const again = 'Nothing was read; run the command again.';
   expect(await ended(house, id)).toMatchObject({
     state: 'failed',
@@ -485,7 +485,7 @@ test('a consent that no daemon could use fails if the next one has another acces
   const id = await house.order({ acceptAccount: true });
   await clock.sleep(2 * MINUTE);
   await first.stop();
-  const { state, startedAt } = (await openMirror(database).orders.read(id))!;
+  const { state, startedAt } = (await mirrorOn(database).orders.read(id))!;
   expect([state, startedAt]).toEqual(['running', expect.any(Date)]);
   sandbox.script(undefined);
   await database.execute(`UPDATE sync_requests SET accept_access = 'another access' WHERE id = $1`, id);
@@ -525,7 +525,7 @@ test('an order is read without the typed client, which would cost the daemon its
   const house = await daemonHouse(SHORT);
   const id = await house.order({ kind: 'sync' });
   const typed = (): Promise<never> => Promise.reject(new Error('the typed client was loaded'));
-  const { orders } = openMirror({ ...house.database, typed });
+  const { orders } = mirrorOn({ ...house.database, typed });
   expect(await orders.read(id)).toMatchObject({ id, kind: 'sync', state: 'open', acceptDeletes: false });
   expect(await orders.read(id + 1)).toBeNull();
 });

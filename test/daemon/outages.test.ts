@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
-import { openMirror } from '../../src/mirror/mirror.ts';
+import { mirrorOn } from '../../src/mirror/mirror.ts';
 import { daemonHouse, intoOutage, type TestHouse } from '../support/daemon.ts';
 import { sized, someOf } from '../support/histories.ts';
 import { KEY } from '../support/mirror.ts';
@@ -183,7 +183,7 @@ describe('a list that asks to wait', () => {
     await clock.sleep(HOUR);
     sandbox.script(undefined);
     const from = sandbox.arrivals.length;
-    expect(await openMirror(database).ledger.openGate(clock.now())).toBe(1);
+    expect(await mirrorOn(database).ledger.openGate(clock.now())).toBe(1);
     await clock.sleep(5 * MINUTE);
     expect(sandbox.arrivals.slice(from).filter(({ path }) => isBroken(path))).not.toEqual([]);
   });
@@ -308,7 +308,7 @@ test('beside cron with another key, a daemon sends a refused key once an hour at
   const { clock, sandbox } = house;
   house.key = 'a wrong key';
   await house.start();
-  const { ledger } = openMirror(house.database);
+  const { ledger } = mirrorOn(house.database);
   for (let run = 0; run < 36; run += 1) {
     await clock.sleep(5 * MINUTE);
     await ledger.retryKey('the access of another host', clock.now());

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { DAY, MINUTE } from '../../src/core/clock.ts';
-import { openMirror } from '../../src/mirror/mirror.ts';
+import { mirrorOn } from '../../src/mirror/mirror.ts';
 import { readWaiting } from '../../src/sync/planning/waiting.ts';
 import { daemonHouse } from '../support/daemon.ts';
 import { byHour, LIMITS, SHARE } from '../support/pace-house.ts';
@@ -39,7 +39,7 @@ test('status says how many due lists wait for a place, and about when the first 
   await house.start();
   await clock.sleep(2 * DAY + 7 * MINUTE);
   const waiting = await readWaiting(
-    openMirror(database),
+    mirrorOn(database),
     { budget: { ...LIMITS, perSecond: 1 }, readsPages: false },
     clock.now(),
   );

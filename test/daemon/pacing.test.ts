@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE, SECOND } from '../../src/core/clock.ts';
-import { openMirror } from '../../src/mirror/mirror.ts';
+import { mirrorOn } from '../../src/mirror/mirror.ts';
 import { cronsOf } from '../../src/sync/planning/cron.ts';
 import { type Outlook, readOutlook } from '../../src/sync/planning/pages/outlook.ts';
 import { daemonHouse, type RunningDaemon, type TestHouse } from '../support/daemon.ts';
@@ -69,7 +69,7 @@ test('after a first filling the rest of the day is spread, and later days are ev
 
 /** The outlook of a house that reads single pages. */
 async function outlookOf({ database, clock, schedules, limits }: TestHouse): Promise<Outlook> {
-  return await readOutlook(openMirror(database), {
+  return await readOutlook(mirrorOn(database), {
     budget: limits,
     stretches: true,
     cron: cronsOf(schedules, 'UTC').conversations,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
 import { listId } from '../../src/core/lists.ts';
-import { openMirror } from '../../src/mirror/mirror.ts';
+import { mirrorOn } from '../../src/mirror/mirror.ts';
 import { readOutlook } from '../../src/sync/planning/pages/outlook.ts';
 import { cronsOf } from '../../src/sync/planning/cron.ts';
 import type { TestHouse } from '../support/daemon.ts';
@@ -49,14 +49,14 @@ describe('a daemon that reads single pages', () => {
     const first = await house.start();
     await clock.sleep(sized(6, 24) * HOUR);
     await first.stop();
-    const learned = await openMirror(database).rates();
+    const learned = await mirrorOn(database).rates();
     expect(learned.length).toBeGreaterThan(3);
     const walks = wholeWalks(house);
     await house.order({ kind: 'resync', lists: ['tags'] });
     await house.start();
     await clock.sleep(6 * HOUR);
     expect(wholeWalks(house)).toBe(walks);
-    const later = new Map((await openMirror(database).rates()).map((rate) => [rate.name, rate]));
+    const later = new Map((await mirrorOn(database).rates()).map((rate) => [rate.name, rate]));
     for (const { name, hours } of learned) expect(later.get(name)!.hours).toBeGreaterThan(0.9 * hours);
   }, 180_000);
 
@@ -125,7 +125,7 @@ describe('a daemon that reads single pages', () => {
     const order = await house.order({ kind: 'resync', lists: ['conversations'] });
     await clock.sleep(2 * HOUR);
     expect(readWhileWalked(house.events.slice(from))).toEqual([]);
-    const followed = await openMirror(database).orderSweeps.since(ordered, 0);
+    const followed = await mirrorOn(database).orderSweeps.since(ordered, 0);
     const walked = followed.filter(({ list }) => list === 'conversations');
     expect(walked.map(({ state }) => state)).toEqual(['complete', 'complete']);
     expect(await count(database, `sync_requests WHERE id = $1 AND state = 'done'`, order)).toBe(1);
@@ -295,7 +295,7 @@ describe('a daemon that reads single pages', () => {
       expect(list).toMatchObject({ inboxId: broken, failure: expect.stringContaining('no index') });
       expect(list!.failingPages!.since.getTime() - from).toBeLessThan(HOUR);
       expect(healthy).toMatchObject({ failure: null, failingPages: null });
-      const { next } = await readOutlook(openMirror(database), {
+      const { next } = await readOutlook(mirrorOn(database), {
         budget: house.limits,
         stretches: false,
         cron: cronsOf(house.schedules, 'UTC').conversations,

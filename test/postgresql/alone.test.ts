@@ -7,7 +7,7 @@ import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { DatabaseLedger } from '../../src/mirror/gate/ledger.ts';
 import { acquireLease } from '../../src/mirror/lease.ts';
-import { openMirror } from '../../src/mirror/mirror.ts';
+import { mirrorOn } from '../../src/mirror/mirror.ts';
 import { ENTRY } from '../service/gate/bench.ts';
 import { temporaryDatabase } from '../support/mirror.ts';
 import { passSpec } from '../support/pass-spec.ts';
@@ -94,7 +94,7 @@ test('the same order from several processes at once is placed once, and all get 
   const databases = await processes(4);
   const spec = passSpec();
   const orders = await Promise.all(
-    databases.flatMap((database) => [1, 2].map(() => openMirror(database).orders.place(spec, START))),
+    databases.flatMap((database) => [1, 2].map(() => mirrorOn(database).orders.place(spec, START))),
   );
   expect(orders.filter(({ joined }) => !joined).length).toBe(1);
   expect(new Set(orders.map(({ id }) => id)).size).toBe(1);
@@ -102,7 +102,7 @@ test('the same order from several processes at once is placed once, and all get 
 
 test('an order whose equal ends while it is placed becomes an order of its own', async () => {
   const [database, other] = await processes(2);
-  await openMirror(database!).orders.place(passSpec(), START);
+  await mirrorOn(database!).orders.place(passSpec(), START);
   // The daemon ends the equal order between the two statements of `place`.
   const racing: Database = {
     ...database!,
@@ -120,7 +120,7 @@ test('an order whose equal ends while it is placed becomes an order of its own',
         alone,
       ),
   };
-  expect(await openMirror(racing).orders.place(passSpec(), START)).toEqual({ id: 2, joined: false });
+  expect(await mirrorOn(racing).orders.place(passSpec(), START)).toEqual({ id: 2, joined: false });
 });
 
 test('a free lease goes to one of several processes that claim it at once', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { openMirror } from '../../src/mirror/mirror.ts';
+import { mirrorOn } from '../../src/mirror/mirror.ts';
 import { HOUR, MINUTE } from '../../src/core/clock.ts';
 import { daemonHouse } from '../support/daemon.ts';
 import { count } from '../support/rows.ts';
@@ -15,7 +15,7 @@ test('a daemon reads single pages, learns from them, keeps that over a restart, 
   });
   const { clock, database, events } = house;
   const { world } = house.sandbox;
-  const mirror = openMirror(database);
+  const mirror = mirrorOn(database);
   const walks = (): number =>
     events.filter((event) => event.kind === 'list-begun' && event.key.list === 'conversations').length;
   const pages = async (): Promise<number> => await count(database, `requests WHERE reason = 'page'`);

@@ -3,7 +3,7 @@ import { Client } from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../../src/database/open.ts';
 import { DatabaseLedger } from '../../src/mirror/gate/ledger.ts';
-import { openMirror } from '../../src/mirror/mirror.ts';
+import { mirrorOn } from '../../src/mirror/mirror.ts';
 import { ENTRY } from '../service/gate/bench.ts';
 import { temporaryDatabase } from '../support/mirror.ts';
 import { passSpec } from '../support/pass-spec.ts';
@@ -148,7 +148,7 @@ test('a reader that takes every lock it can stops neither slots, orders, pages n
   const later = mirror.clock.now() + 60_000;
   const slot = await ledger.grant(ENTRY, LIMITS, later);
   expect(slot).toMatchObject({ granted: true });
-  expect(await openMirror(database).orders.place(passSpec(), later)).toMatchObject({ joined: false });
+  expect(await mirrorOn(database).orders.place(passSpec(), later)).toMatchObject({ joined: false });
   await mirror.sync();
   await expectEqualToService(mirror);
 });
@@ -157,7 +157,7 @@ test('a reader with its locks does not stop the first start of a mirror', async 
   const url = await newPostgresDatabase();
   await lockKeys(await connectReader(url));
   const database = await temporaryDatabase(url);
-  expect(await openMirror(database).leaseHolder()).toBeNull();
+  expect(await mirrorOn(database).leaseHolder()).toBeNull();
 });
 
 test('the mirror needs no advisory lock: it works where its role may not take any', async () => {
@@ -184,5 +184,5 @@ test('the mirror needs no advisory lock: it works where its role may not take an
   expect(slot).toMatchObject({ granted: true });
   await ledger.pauseGate(slot.granted ? slot.id : 0, () => START + 5000, '429', START + 10);
   expect(await ledger.gateState()).toMatchObject({ strikes: 1 });
-  expect(await openMirror(database!).orders.place(passSpec(), START)).toEqual({ id: 1, joined: false });
+  expect(await mirrorOn(database!).orders.place(passSpec(), START)).toEqual({ id: 1, joined: false });
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { HOUR } from '../../src/core/clock.ts';
 import { iso } from '../../src/database/instants.ts';
-import { openMirror } from '../../src/mirror/mirror.ts';
+import { mirrorOn } from '../../src/mirror/mirror.ts';
 import { readConfig } from '../../src/session/config/config.ts';
 import { readDetails, readJudgedStatus } from '../../src/status/observe.ts';
 import { quickMirror } from '../support/template.ts';
@@ -11,7 +11,7 @@ const SELF = { host: 'test-host', pid: process.pid, isAlive: () => true, isWrite
 
 test('the requests that a status splits by purpose and by hour are those that it counts', async () => {
   const { database, clock } = await quickMirror();
-  const mirror = openMirror(database);
+  const mirror = mirrorOn(database);
   const now = clock.now();
   const send = async (at: number, reason: string): Promise<void> => {
     await database.execute(

@@ -9,7 +9,7 @@ import { Pacer } from '../../src/daemon/sweeps/pacer.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { acquireLease } from '../../src/mirror/lease.ts';
-import { openMirror, openWriter, type Writer } from '../../src/mirror/mirror.ts';
+import { mirrorOn, openWriter, type Writer } from '../../src/mirror/mirror.ts';
 import type { PassSpec } from '../../src/mirror/passes/passes.ts';
 import { type MirrorStatus, readStatus } from '../../src/mirror/status.ts';
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/sandbox.ts';
@@ -157,7 +157,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
     start,
     async order(spec = {}) {
       const whole = passSpec(spec);
-      return (await openMirror(database).orders.place(whole, clock.now(), accessId(access()))).id;
+      return (await mirrorOn(database).orders.place(whole, clock.now(), accessId(access()))).id;
     },
     status: () => readStatus(database, clock.now()),
     async late() {
@@ -196,7 +196,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
     const writer = openWriter(own, lease);
     const use = openKeyUse({
       configured: house.limits,
-      mirror: openMirror(own),
+      mirror: mirrorOn(own),
       clock: killSwitch.clock(),
       machineNow: clock.now,
       folder: null,

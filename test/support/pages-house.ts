@@ -1,5 +1,5 @@
 import { HOUR, MINUTE } from '../../src/core/clock.ts';
-import { openMirror } from '../../src/mirror/mirror.ts';
+import { mirrorOn } from '../../src/mirror/mirror.ts';
 import { daemonHouse, type HouseOptions, type TestHouse } from './daemon.ts';
 
 const LIMITS = { pageSize: 10, perDay: 400, reserved: 40 };
@@ -25,6 +25,6 @@ export function wholeWalks({ events }: TestHouse): number {
 
 /** The oldest reading of any page, as its age in hours. */
 export async function oldestHours({ database, clock }: TestHouse): Promise<number> {
-  const readings = await openMirror(database).bookmarks.oldestReadings();
+  const readings = await mirrorOn(database).bookmarks.oldestReadings();
   return (clock.now() - Math.min(...[...readings.values()].map((at) => at.getTime()))) / HOUR;
 }

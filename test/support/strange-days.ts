@@ -1,5 +1,5 @@
 import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
-import { openMirror } from '../../src/mirror/mirror.ts';
+import { mirrorOn } from '../../src/mirror/mirror.ts';
 import type { SandboxRequest } from '../../src/sandbox/sandbox.ts';
 import type { RunningDaemon, TestHouse } from './daemon.ts';
 import { type Happening, Happenings, unlistSome } from './happenings.ts';
@@ -128,7 +128,7 @@ export class StrangeDays {
   async #cancelOrders(): Promise<void> {
     const { clock, database } = this.house;
     const { openPasses } = await this.house.status();
-    for (const { id } of openPasses) await openMirror(database).orders.cancel(id, clock.now());
+    for (const { id } of openPasses) await mirrorOn(database).orders.cancel(id, clock.now());
   }
 
   #live(happenings: readonly Happening[]): void {

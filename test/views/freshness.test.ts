@@ -7,7 +7,7 @@ import { iso } from '../../src/database/instants.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { stopViewsAt } from '../../src/database/views/views.ts';
 import { writeCoverDays } from '../../src/mirror/bookmarks/rounds.ts';
-import { openMirror } from '../../src/mirror/mirror.ts';
+import { mirrorOn } from '../../src/mirror/mirror.ts';
 import { readStatus } from '../../src/mirror/status.ts';
 import { readConfig } from '../../src/session/config/config.ts';
 import { judge } from '../../src/status/judge.ts';
@@ -168,7 +168,7 @@ test.each(casesOf(MOMENTS, 2))(
             return Math.min(now, end + beside);
           });
           await database.transaction((tx) => writeCoverDays(tx, coverDays));
-          await openMirror(database).keepSlots(crons, now - writtenAgo);
+          await mirrorOn(database).keepSlots(crons, now - writtenAgo);
           await complete(database, keys, ends);
           expect(await byView(database)).toEqual(await byStatus(database, config, now));
         },

@@ -1,6 +1,6 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openMirror } from '../../src/mirror/mirror.ts';
+import { mirrorOn } from '../../src/mirror/mirror.ts';
 import { served, type Served } from '../daemon/http/served.ts';
 import { findings, startBrowser, unreached } from '../support/browser.ts';
 import { cronsOfAll } from '../support/crons.ts';
@@ -84,7 +84,7 @@ async function awkward(inboxes = 5, pages = PAGES): Promise<Served & { readonly 
     );
   await database.execute(`UPDATE inbox_users SET first_name = $1, last_name = $2`, 'ליאת <i>', 'كريم 🌍');
   await database.execute(`UPDATE inbox_tags SET name = $1`, '<script>alert(1)</script> 🏷️');
-  await openMirror(database).keepViewSettings({ reportTimezone: 'UTC', budget: BUDGET }, all.clock.now());
+  await mirrorOn(database).keepViewSettings({ reportTimezone: 'UTC', budget: BUDGET }, all.clock.now());
   const [{ conversation = '', inbox = '' } = {}] = await database.query<Record<string, string>>(
     'SELECT id AS conversation, inbox_id AS inbox FROM conversations ORDER BY inbox_id, id LIMIT 1',
   );
@@ -208,7 +208,7 @@ describe('in a browser', () => {
     skip,
   }) => {
     const { url, mirror, clock } = await served();
-    const { id } = await openMirror(mirror.database).orders.place(passSpec(), clock.now());
+    const { id } = await mirrorOn(mirror.database).orders.place(passSpec(), clock.now());
     const proxy = await listenBeforePages(url);
     const path = `/engine/orders/${id}`;
     const page = await opened(proxy.url + path, skip, { fakeClock: true });

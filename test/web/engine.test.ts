@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { HOUR } from '../../src/core/clock.ts';
 import { iso } from '../../src/database/instants.ts';
-import { openMirror } from '../../src/mirror/mirror.ts';
+import { mirrorOn } from '../../src/mirror/mirror.ts';
 import { type Served, served } from '../daemon/http/served.ts';
 import { passSpec } from '../support/pass-spec.ts';
 
@@ -75,7 +75,7 @@ test('an order is shown with its inbox, by whom and since when', async () => {
   await sync();
   const [inbox] = mirror.sandbox.world.inboxes.values();
   const spec = passSpec({ kind: 'resync', inboxId: inbox!.id, requestedBy: '<ada>@desk' });
-  await openMirror(mirror.database).orders.place(spec, clock.now());
+  await mirrorOn(mirror.database).orders.place(spec, clock.now());
   clock.advance(60_000);
   expect(await engine(ask)).toMatch(/ 2: resync Support &lt;ada&gt;@desk 1 min ago waits /);
 });

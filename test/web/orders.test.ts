@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { iso } from '../../src/database/instants.ts';
-import { openMirror } from '../../src/mirror/mirror.ts';
+import { mirrorOn } from '../../src/mirror/mirror.ts';
 import { type Answered, type Served, served } from '../daemon/http/served.ts';
 import { passSpec } from '../support/pass-spec.ts';
 
@@ -43,7 +43,7 @@ test('an order is placed, followed and cancelled by forms alone', async () => {
   const fields = { form_token, kind: 'resync', list: 'conversations', inbox: inbox!.id };
   const placed = await post(ask, '/engine/orders', fields);
   expect([placed.status, placed.headers.location]).toEqual([303, '/engine/orders/2']);
-  const { orders, passes } = { orders: openMirror(mirror.database).orders, passes: mirror.writer.passes };
+  const { orders, passes } = { orders: mirrorOn(mirror.database).orders, passes: mirror.writer.passes };
   expect(await orders.read(2)).toMatchObject({
     kind: 'resync',
     lists: ['conversations'],
@@ -81,7 +81,7 @@ test('an order is placed, followed and cancelled by forms alone', async () => {
 test("an order's page says until when the daemon waits with it, and why", async () => {
   const { ask, mirror, clock, sync } = await served();
   await sync();
-  const { orders } = openMirror(mirror.database);
+  const { orders } = mirrorOn(mirror.database);
   const { id } = await orders.place(passSpec({ kind: 'resync' }), clock.now());
   await mirror.writer.passes.begin((await orders.read(id))!, clock.now());
   const now = clock.now();
@@ -110,7 +110,7 @@ test("an order's page shows its lists, what was new in them, and when it ended",
     list: '',
     inbox: '',
   });
-  const order = await openMirror(mirror.database).orders.next();
+  const order = await mirrorOn(mirror.database).orders.next();
   clock.advance(60_000);
   await sync(order!);
   const page = words(await get(ask, String(placed.headers.location)));

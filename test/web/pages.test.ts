@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { DAY } from '../../src/core/clock.ts';
-import { openMirror } from '../../src/mirror/mirror.ts';
+import { mirrorOn } from '../../src/mirror/mirror.ts';
 import { type Answered, type Served, served } from '../daemon/http/served.ts';
 import { cronsOfAll } from '../support/crons.ts';
 import { firstInbox, nthInbox } from '../support/rows.ts';
@@ -184,7 +184,7 @@ rule(
   async () => {
     const { ask, sync, clock, mirror } = await served();
     await sync({ lists: ['inboxes', 'users', 'tags'] });
-    await openMirror(mirror.database).keepViewSettings(
+    await mirrorOn(mirror.database).keepViewSettings(
       { reportTimezone: 'UTC', budget: { perDay: 5000, reserved: 250 } },
       clock.now(),
     );
@@ -212,7 +212,7 @@ test('the chart of the backlog counts by FINAL_STATUSES and WAITING_STATUSES, as
   for (const [nth, status] of ['Open', 'On hold', 'resolved'].entries())
     world.setStatus(id, conversations.order[nth]!, status);
   await sync();
-  await openMirror(mirror.database).keepViewSettings(
+  await mirrorOn(mirror.database).keepViewSettings(
     {
       reportTimezone: 'UTC',
       budget: { perDay: 5000, reserved: 250 },
@@ -232,7 +232,7 @@ test('the last day of the backlog chart is the backlog of now, also minutes afte
   const { id, conversations } = firstInbox(mirror.sandbox);
   for (const item of conversations.order) mirror.sandbox.world.setStatus(id, item, 'closed');
   await sync();
-  await openMirror(mirror.database).keepViewSettings(
+  await mirrorOn(mirror.database).keepViewSettings(
     { reportTimezone: 'UTC', budget: { perDay: 5000, reserved: 250 } },
     clock.now(),
   );

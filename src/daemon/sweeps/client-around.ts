@@ -1,6 +1,6 @@
 import { type Clock, MINUTE } from '../../core/clock.ts';
 import { isMirrorError } from '../../core/errors.ts';
-import type { PageCall, Client } from '../../sync/deps.ts';
+import type { PageCall, SweepClient } from '../../sync/deps.ts';
 
 /**
  * A spent budget is tried again after at least 1 minute, so that several requests fit, and after at most 10:
@@ -10,9 +10,9 @@ const BUDGET_WAIT_MS = { least: MINUTE, most: 10 * MINUTE };
 
 /** A client whose every request is sent by `around`. */
 export function clientAround(
-  client: Client,
+  client: SweepClient,
   around: <Result>(send: () => Promise<Result>, options: PageCall) => Promise<Result>,
-): Client {
+): SweepClient {
   return {
     pageSize: client.pageSize,
     listPage: (list, token, options) => around(() => client.listPage(list, token, options), options),
@@ -30,10 +30,10 @@ export function clientAround(
  * @param onWait called before each wait
  */
 export function patientClient(
-  client: Client,
+  client: SweepClient,
   clock: Pick<Clock, 'now' | 'sleep'>,
   onWait: () => void,
-): Client {
+): SweepClient {
   return clientAround(client, async (send, { signal }) => {
     for (;;)
       try {
@@ -49,7 +49,7 @@ export function patientClient(
 }
 
 /** A client whose every request waits for `take` before it goes to the gate. */
-export function pacedClient(client: Client, take: (options: PageCall) => Promise<void>): Client {
+export function pacedClient(client: SweepClient, take: (options: PageCall) => Promise<void>): SweepClient {
   return clientAround(client, async (send, options) => {
     await take(options);
     return await send();

@@ -6,7 +6,7 @@ import { conversationsOf, listId, type ListKey } from '../../core/lists.ts';
 import type { Writer } from '../../mirror/mirror.ts';
 import type { Log } from '../../session/log.ts';
 import type { AccountCheck } from '../../sync/account/account.ts';
-import type { Client } from '../../sync/deps.ts';
+import type { SweepClient } from '../../sync/deps.ts';
 import type { PassEvent } from '../../sync/events.ts';
 import { type Reading, readBookmark } from '../../sync/pages/bookmark.ts';
 import { type Cover, coverOf, PagePlan, type PlannedPage } from '../../sync/planning/pages/plan.ts';
@@ -27,7 +27,7 @@ export interface ReadPages {
 }
 
 export interface PageReadsDeps extends ReadPages {
-  readonly client: Client;
+  readonly client: SweepClient;
   readonly mirror: Writer;
   readonly account: AccountCheck;
   readonly clock: Clock;

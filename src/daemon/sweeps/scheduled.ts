@@ -6,7 +6,7 @@ import { conversationsOf, listId, type ListKey } from '../../core/lists.ts';
 import type { Writer } from '../../mirror/mirror.ts';
 import type { Log } from '../../session/log.ts';
 import type { AccountCheck } from '../../sync/account/account.ts';
-import { type Client, SCHEDULED } from '../../sync/deps.ts';
+import { SCHEDULED, type SweepClient } from '../../sync/deps.ts';
 import { type ListReport, NO_FIGURES, type PassEvent } from '../../sync/events.ts';
 import { type DueList, readAgenda } from '../../sync/planning/agenda.ts';
 import { mayBegin, type PlaceClaim, PLACES } from '../../sync/planning/planner.ts';
@@ -20,7 +20,7 @@ import { Turn, type TurnDeps } from './turn.ts';
 import { WantedLists } from './wanted.ts';
 
 export interface ScheduledSweepsDeps {
-  readonly client: Client;
+  readonly client: SweepClient;
   readonly mirror: Writer;
   readonly account: AccountCheck;
   readonly clock: Clock;

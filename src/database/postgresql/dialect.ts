@@ -79,7 +79,7 @@ export const postgresql: Dialect = {
   firstOf: (value, at) => firstInOrder(value, `${at}, ${value} COLLATE "C"`),
   lastOf: (value, at) => firstInOrder(value, `${at} DESC, ${value} COLLATE "C" DESC`),
   // The collation C knows small letters for A to Z only.
-  lowered: (text) => `lower(${text} COLLATE "C")`,
+  inSmallLetters: (text) => `lower(${text} COLLATE "C")`,
   instantAgo: (seconds, now) => {
     const instant = now === null ? 'now()' : `CAST('${now}' AS timestamptz)`;
     return seconds === 0 ? `(${instant})` : `(${instant} - INTERVAL '${seconds} seconds')`;

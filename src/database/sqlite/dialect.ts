@@ -93,7 +93,7 @@ export const sqlite: Dialect = {
   // All stored instants have one length: the least text has the earliest one. NULL || text is null.
   firstOf: (value, at) => `substr(min(${at} || ${value}), ${STORED_LENGTH + 1})`,
   lastOf: (value, at) => `substr(max(${at} || ${value}), ${STORED_LENGTH + 1})`,
-  lowered: (text) => `lower(${text})`,
+  inSmallLetters: (text) => `lower(${text})`,
   // A process uses its one connection in turn. A transaction's first write locks out the other processes.
   lock: () => null,
   beginMigration: ['BEGIN IMMEDIATE'],

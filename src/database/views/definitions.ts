@@ -132,7 +132,7 @@ function readSql(dialect: Dialect, name: string): string {
  */
 function expand(sql: string, dialect: Dialect, now: string | null, extent: Extent = {}): string {
   const { scope = () => 'TRUE', chunk = null } = extent;
-  const { millisecondsBetween, instantAgo, readBy, lowered } = dialect;
+  const { millisecondsBetween, instantAgo, readBy, inSmallLetters } = dialect;
   return (
     sql
       .replaceAll(/\bFIRST_VALUES\((\w+)\)/g, (_call, list: ListName) => firstValuesSql(dialect, list))
@@ -144,7 +144,7 @@ function expand(sql: string, dialect: Dialect, now: string | null, extent: Exten
         isListedSql(dialect, status, 'waiting_statuses', WAITING_STATUSES),
       )
       .replaceAll(/\bLOWERED\(([\w.]+)\)/g, (_call, status: string) =>
-        lowered(`coalesce(${status}, '${NO_STATUS}')`),
+        inSmallLetters(`coalesce(${status}, '${NO_STATUS}')`),
       )
       .replaceAll(/\bOFFICE_UNTIL\(([\w.]+)\)/g, (_call, instant: string) => officeSql(instant))
       .replaceAll(/\bIN_SCOPE\(([\w.]+), ([\w.]+)\)/g, (_call, inboxId: string, id: string) =>

@@ -3,15 +3,15 @@ import { BrokenBody, readErrorMessage } from '../envelope.ts';
 import { type Answer, NoAnswer } from '../http.ts';
 import { keyRefused } from './errors.ts';
 
-/** The caller's reading of an answer; the ledger records `items`. */
-export interface Reading<Result> {
+/** An answer as the caller parsed it; the ledger records `items`. */
+export interface ParsedAnswer<Result> {
   readonly result: Result;
   readonly items: number | null;
 }
 
 /** How one request ended. `wrong`: a 2xx that `read` rejects. `lost`: no answer; its arrival is unknown. */
 export type Attempt<Result> =
-  | { readonly kind: 'good'; readonly answer: Answer; readonly reading: Reading<Result> }
+  | { readonly kind: 'good'; readonly answer: Answer; readonly parsed: ParsedAnswer<Result> }
   | {
       readonly kind: 'refused' | 'throttled' | 'unauthorised' | 'failed';
       readonly answer: Answer;
@@ -31,7 +31,7 @@ export type Failure = Exclude<Attempt<unknown>, { kind: 'good' }>;
  */
 export async function attempt<Result>(
   send: () => Promise<Answer>,
-  read: (answer: Answer) => Reading<Result>,
+  read: (answer: Answer) => ParsedAnswer<Result>,
   forbids: 'key' | 'list' = 'key',
 ): Promise<Attempt<Result>> {
   let answer: Answer;
@@ -43,7 +43,7 @@ export async function attempt<Result>(
   const { status } = answer;
   if (status < 200 || status >= 300) return { kind: kindOf(status, forbids), answer, cause: causeOf(answer) };
   try {
-    return { kind: 'good', answer, reading: read(answer) };
+    return { kind: 'good', answer, parsed: read(answer) };
   } catch (error) {
     const message = messageOf(error);
     return error instanceof BrokenBody

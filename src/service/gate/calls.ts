@@ -1,5 +1,5 @@
 import type { Answer } from '../http.ts';
-import type { Failure, Reading } from './attempt.ts';
+import type { Failure, ParsedAnswer } from './attempt.ts';
 import type { SlotRequest } from './turnstile.ts';
 
 /** One call of the client, which may cost several requests. */
@@ -23,7 +23,7 @@ export type CallOutcome<Result> = {
 /** Sends one request; `read` reads a 2xx and throws `BrokenBody` if the answer is worth a retry. */
 export interface Exchange<Result> {
   readonly send: () => Promise<Answer>;
-  readonly read: (answer: Answer) => Reading<Result>;
+  readonly read: (answer: Answer) => ParsedAnswer<Result>;
   /** A 403 refuses the key, or only this list; for a list the gate stays open. Default: `key`. */
   readonly forbids?: 'key' | 'list';
   /**

@@ -88,7 +88,7 @@ class LedgerGate implements Gate {
       const last = await sent;
       const request = { requestId: slot.id, attempts };
       if (last.kind === 'good')
-        return { ...request, answer: last.answer, ok: true, result: last.reading.result };
+        return { ...request, answer: last.answer, ok: true, result: last.parsed.result };
       if (last.kind === 'refused') return { ...request, answer: last.answer, ok: false };
       throwIfHopeless(last);
       const failedSince: number = failed?.failedSince ?? clock.monotonic();
@@ -224,7 +224,7 @@ class LedgerGate implements Gate {
     await ledger.settle(slot.id, {
       status,
       durationMs: at - slot.recordedAt,
-      items: ended.kind === 'good' ? ended.reading.items : null,
+      items: ended.kind === 'good' ? ended.parsed.items : null,
       error: ended.kind === 'good' ? null : ended.cause,
       serviceAt: ended.kind === 'lost' ? null : serviceTime(ended.answer),
     });

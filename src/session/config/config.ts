@@ -3,7 +3,7 @@ import { DAY, MINUTE } from '../../core/clock.ts';
 import type { ListName } from '../../core/lists.ts';
 import { withoutKey } from '../../core/secrets.ts';
 import { readDatabaseUrl, sslModeWarnings } from './database-url.ts';
-import { type Endpoints, readEndpoints } from './endpoints.ts';
+import { type EndpointSettings, readEndpoints } from './endpoints.ts';
 import { configError, type Environment, type Read, readEnvFile, reader, withPlaces } from './environment.ts';
 import { exposedFileWarnings } from './exposed-files.ts';
 import { misspeltVariables } from './misspelt.ts';
@@ -43,7 +43,7 @@ export interface Config extends Report {
   readonly timezone: string;
   /** Two sweeps are independent witnesses of an absence if this many ms lie between them. */
   readonly goneAfterMs: number;
-  readonly http: Endpoints;
+  readonly http: EndpointSettings;
   /** Null if no receiver is configured. */
   readonly webhook: Receiver | null;
   readonly logLevel: LogLevel;

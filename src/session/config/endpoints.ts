@@ -4,7 +4,7 @@ import { readHostNames, readNumber } from './parsers.ts';
 import { readSecret } from './secrets.ts';
 
 /** Where the daemon's HTTP endpoints listen, and who may read them. */
-export interface Endpoints {
+export interface EndpointSettings {
   readonly host: string;
   readonly port: number;
   /** Further host names that a request to the endpoints may use, in lower case. */
@@ -23,7 +23,7 @@ const LEAST_TOKEN = 16;
 export function readEndpoints(
   read: Read,
   { env, folder, serves, faults }: { env: Environment; folder: string; serves: boolean; faults: string[] },
-): Endpoints {
+): EndpointSettings {
   const host = read('HTTP_HOST', '127.0.0.1', 'a host name or address', (text) =>
     isIP(text) !== 0 || /^[^\s/:@?#]+$/.test(text) ? text : undefined,
   );

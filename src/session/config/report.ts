@@ -1,7 +1,7 @@
 import {
   CLOSED_WORDS,
   FINAL_STATUSES,
-  lowered,
+  inSmallLetters,
   type StatusMeanings,
   WAITING_STATUSES,
 } from '../../core/lists.ts';
@@ -31,7 +31,7 @@ export function readReport(read: Read, faults: string[]): Report {
 function readStatuses(read: Read, faults: string[]): StatusMeanings {
   const of = (name: string, fallback: readonly string[]): readonly string[] =>
     read(name, fallback, 'statuses with commas between them, such as closed,resolved', (text) => {
-      const words = text.split(',').map((word) => lowered(word.trim()));
+      const words = text.split(',').map((word) => inSmallLetters(word.trim()));
       // The views report both of the service's words for closed as one status.
       const all = words.some((word) => CLOSED_WORDS.includes(word)) ? [...words, ...CLOSED_WORDS] : words;
       return words.every((word) => word !== '') ? [...new Set(all)].sort() : undefined;

@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { basename, dirname } from 'node:path';
-import { type Budget, BUDGET_WINDOW_MS, lowered } from '../../core/budget.ts';
+import { type Budget, BUDGET_WINDOW_MS, lowerBudget } from '../../core/budget.ts';
 import { type Clock, MINUTE, SECOND } from '../../core/clock.ts';
 import { messageOf } from '../../core/errors.ts';
 import { foreignUse } from '../../core/gate-state.ts';
@@ -67,7 +67,7 @@ class RecordedUse implements KeyUse {
   constructor(deps: KeyUseDeps) {
     this.#deps = deps;
     const { configured } = deps;
-    const values = () => lowered(configured, { dayLimit: this.#dayLimit(), others: this.others() });
+    const values = () => lowerBudget(configured, { dayLimit: this.#dayLimit(), others: this.others() });
     const why = () => this.#why();
     this.budget = {
       ...configured,

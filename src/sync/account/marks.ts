@@ -85,7 +85,7 @@ export function isSameAddress(stored: string | null, listed: string | null | und
 }
 
 /** By which access a list is read. */
-export interface Reading {
+export interface AccountReading {
   /** True for the access that last led to the mirror's account. */
   readonly isProven: boolean;
   /** Now, or the first time that another account showed while the mirror's own has not since, epoch ms. */
@@ -93,7 +93,7 @@ export interface Reading {
 }
 
 /** @param now epoch ms */
-export function readingOf(known: KnownAccount, access: Access, now: number): Reading {
+export function readingOf(known: KnownAccount, access: Access, now: number): AccountReading {
   return { isProven: isProvenBy(known, access), since: known.refusedSince?.getTime() ?? now };
 }
 
@@ -101,7 +101,7 @@ export function readingOf(known: KnownAccount, access: Access, now: number): Rea
 export function isProof(
   known: readonly KnownInbox[],
   listed: readonly ListedInbox[],
-  reading: Reading,
+  reading: AccountReading,
 ): boolean {
   const { expected, same } = compare(known, listed);
   return !isMost(expected - same, expected) && !replacesMost(known, listed, reading);
@@ -114,7 +114,7 @@ export function isProof(
 function replacesMost(
   known: readonly KnownInbox[],
   listed: readonly ListedInbox[],
-  { isProven, since }: Reading,
+  { isProven, since }: AccountReading,
 ): boolean {
   if (isProven) return false;
   const emails = new Map(listed.map(({ id, email }) => [id, email]));
@@ -142,7 +142,7 @@ export function isMost(part: number, all: number): boolean {
 export function isOther(
   known: readonly KnownInbox[],
   listed: readonly ListedInbox[],
-  { isComplete, ...reading }: Reading & { readonly isComplete: boolean },
+  { isComplete, ...reading }: AccountReading & { readonly isComplete: boolean },
 ): boolean {
   const { expected, same, moved, unknown } = compare(known, listed, reading.isProven);
   const came = moved + unknown;

@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { printPlan } from '../../../src/cli/output/plan.ts';
 import { LIST_NAMES } from '../../../src/core/lists.ts';
 import { iso } from '../../../src/database/instants.ts';
-import { openMirror } from '../../../src/mirror/mirror.ts';
+import { mirrorOn } from '../../../src/mirror/mirror.ts';
 import { readConfig } from '../../../src/session/config/config.ts';
 import { stretchedCrons } from '../../../src/sync/planning/stretch.ts';
 import { loadOf } from '../../../src/sync/planning/load/load.ts';
@@ -31,7 +31,7 @@ const LEASES = `SELECT pid FROM leases WHERE name = 'writer'`;
 async function planOf(program: TestProgram): Promise<string> {
   const env = { REQUESTS_PER_DAY: '200000', ...program.env };
   const config = readConfig(env, program.folder, { service: true });
-  const mirror = openMirror(await temporaryDatabase(mirrorFile(program)));
+  const mirror = mirrorOn(await temporaryDatabase(mirrorFile(program)));
   const now = Date.now();
   const load = await loadOf(mirror, await stretchedCrons(mirror, config, config.budget), config, now);
   let printed = '';

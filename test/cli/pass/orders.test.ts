@@ -7,9 +7,9 @@ import { LIST_NAMES } from '../../../src/core/lists.ts';
 import { keyFingerprint } from '../../../src/core/secrets.ts';
 import type { Database } from '../../../src/database/database.ts';
 import { iso } from '../../../src/database/instants.ts';
-import { openMirror as openLibrary } from '../../../src/library/library.ts';
+import { openMirror } from '../../../src/library/library.ts';
 import { acquireLease, type Lease } from '../../../src/mirror/lease.ts';
-import { openMirror, openWriter, type Writer } from '../../../src/mirror/mirror.ts';
+import { mirrorOn, openWriter, type Writer } from '../../../src/mirror/mirror.ts';
 import { createClient } from '../../../src/service/client.ts';
 import { createGate } from '../../../src/service/gate/gate.ts';
 import { createHttp } from '../../../src/service/http.ts';
@@ -75,7 +75,7 @@ async function worldOf(): Promise<World> {
       return { lease, writer: openWriter(database, lease) };
     },
     async carryOut(writer) {
-      const order = await openMirror(database).orders.next();
+      const order = await mirrorOn(database).orders.next();
       if (order === null) throw new Error('nothing was ordered');
       const { INBOX_API_URL: address = '', INBOX_API_KEY: key = '' } = program.env;
       const http = createHttp(address, () => key);
@@ -235,10 +235,10 @@ test('a program’s sync takes the mirror over too, and leaves no refused key be
   const { program, database } = world;
   const { writer } = await world.daemon();
   await park(world, writer);
-  const mirror = await openLibrary({ env: program.env, cwd: program.folder });
+  const mirror = await openMirror({ env: program.env, cwd: program.folder });
   onTestFinished(() => mirror.close());
   expect(await mirror.sync({ lists: ['tags'] })).toMatchObject({ complete: true, order: null });
-  expect(await openMirror(database).ledger.gateState()).toMatchObject({ refusedKey: null });
+  expect(await mirrorOn(database).ledger.gateState()).toMatchObject({ refusedKey: null });
 });
 
 test('beside a daemon whose key the service refuses, --detach warns, and a sync does the work itself', async () => {
@@ -316,7 +316,7 @@ test('sync follows the same order where it is already under way, and places no s
   const { program, database, start, daemon, carryOut } = await worldOf();
   const { writer } = await daemon();
   const threeMinutesAgo = Date.now() - 180_000;
-  const { id } = await openMirror(database).orders.place(
+  const { id } = await mirrorOn(database).orders.place(
     { ...PLAIN, requestedBy: 'inbox-mirror sync' },
     threeMinutesAgo,
   );
@@ -371,7 +371,7 @@ test('an ordered sync exits 1 on a failed list, 2 on an unknown inbox, 3 on a re
   const { exitCode, stdout } = await refused.ended;
   expect(exitCode).toBe(3);
   expect(JSON.parse(stdout)).toMatchObject({ order: 3, complete: false, stopped: { code: 'KEY_REFUSED' } });
-  expect(await openMirror(database).orders.read(3)).toMatchObject({ state: 'failed' });
+  expect(await mirrorOn(database).orders.read(3)).toMatchObject({ state: 'failed' });
 });
 
 test('sync exits 1 and prints the reason when the daemon gives the order up without a report', async () => {
@@ -405,7 +405,7 @@ test('a sync warns if the daemon has last read the service with another key', as
 test('a sync whose order a person cancels before its turn reports no request of the order before it', async () => {
   const { program, database, start, daemon, carryOut, clock } = await worldOf();
   const { writer } = await daemon();
-  const { orders } = openMirror(database);
+  const { orders } = mirrorOn(database);
   await orders.place({ ...PLAIN, kind: 'resync', requestedBy: 'inbox-mirror resync' }, clock.now());
   const sync = start('sync');
   await sync.printed('as order 2');
@@ -421,8 +421,8 @@ test('a sync whose order a person cancels before its turn reports no request of 
 test('a sync of the library rejects with STOPPED when a person cancels its order', async () => {
   const { program, database, daemon, clock } = await worldOf();
   await daemon();
-  const { orders } = openMirror(database);
-  const mirror = await openLibrary({ env: program.env, cwd: program.folder });
+  const { orders } = mirrorOn(database);
+  const mirror = await openMirror({ env: program.env, cwd: program.folder });
   onTestFinished(() => mirror.close());
   const synced = mirror.sync();
   const failure = { code: 'STOPPED', message: 'order 1 was cancelled by a person' };
@@ -480,7 +480,7 @@ test('sync does the work itself when the daemon has ended and its order was with
   const sync = start('sync', '--json');
   await sync.printed('as order 1');
   await lease.release();
-  await openMirror(database).orders.withdraw(1, clock.now());
+  await mirrorOn(database).orders.withdraw(1, clock.now());
   const { exitCode, stdout, stderr } = await sync.ended;
   expect(exitCode).toBe(0);
   expect(stderr).toContain('The daemon stopped before it began the order; this command does the work.');

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { EndpointsOptions } from '../../../src/daemon/http/server.ts';
 import { type Cursor, cursorText } from '../../../src/mirror/history/cursor.ts';
-import { openMirror } from '../../../src/mirror/mirror.ts';
+import { mirrorOn } from '../../../src/mirror/mirror.ts';
 import { ON_SQLITE } from '../../support/provider.ts';
 import { firstInbox, parseLines } from '../../support/rows.ts';
 import { backUp, restore } from '../../support/restore.ts';
@@ -200,10 +200,10 @@ describe('GET /changes that waits answers 410', () => {
       async newestChange() {
         if (isWaiting) await all.mirror.database.execute(meanwhile);
         isWaiting = false;
-        return await openMirror(all.mirror.database).history.newestCursor();
+        return await mirrorOn(all.mirror.database).history.newestCursor();
       },
     });
-    const newest = await openMirror(all.mirror.database).history.newestCursor();
+    const newest = await mirrorOn(all.mirror.database).history.newestCursor();
     isWaiting = true;
     const { status, json } = await all.ask(`/changes?since_id=${cursor(newest)}&wait=20`);
     expect(isWaiting).toBe(false);

@@ -3,7 +3,7 @@ import { HOUR } from '../../../src/core/clock.ts';
 import { NO_FIGURES } from '../../../src/sync/events.ts';
 import { listId } from '../../../src/core/lists.ts';
 import { createMetrics } from '../../../src/daemon/http/metrics.ts';
-import { openMirror } from '../../../src/mirror/mirror.ts';
+import { mirrorOn } from '../../../src/mirror/mirror.ts';
 import { passSpec } from '../../support/pass-spec.ts';
 import { type Served, served } from './served.ts';
 
@@ -162,7 +162,7 @@ test('the metrics time only sweeps that complete, from their start to their end'
 test('the metrics report budget, gate, outage, lease and database size', async () => {
   const all = await served();
   await all.sync();
-  await openMirror(all.mirror.database).orders.place(
+  await mirrorOn(all.mirror.database).orders.place(
     passSpec({ kind: 'resync', lists: ['tags'] }),
     all.clock.now(),
   );

@@ -4,7 +4,7 @@ import { unknownParts } from '../../../src/daemon/http/changes.ts';
 import { createEndpoints, type EndpointsOptions } from '../../../src/daemon/http/server.ts';
 import { databaseBytes } from '../../../src/database/sqlite/file.ts';
 import { readLease } from '../../../src/mirror/lease.ts';
-import { openMirror } from '../../../src/mirror/mirror.ts';
+import { mirrorOn } from '../../../src/mirror/mirror.ts';
 import type { PassSpec } from '../../../src/mirror/passes/passes.ts';
 import { readConfig } from '../../../src/session/config/config.ts';
 import type { JudgedStatus } from '../../../src/status/judge.ts';
@@ -73,9 +73,9 @@ export async function served(
   const { log, lines: logged } = testLog('trace', { secrets: () => [KEY] });
   const self = { host: 'test-host', pid: process.pid, isAlive: () => true, isWriter: true };
   const judged = (): Promise<JudgedStatus> =>
-    readJudgedStatus(openMirror(database), { now: clock.now(), config: CONFIG, self });
+    readJudgedStatus(mirrorOn(database), { now: clock.now(), config: CONFIG, self });
   const details = (found: JudgedStatus): Promise<WholeStatus> =>
-    readDetails(openMirror(database), CONFIG, found);
+    readDetails(mirrorOn(database), CONFIG, found);
   const status = async (): Promise<WholeStatus> => await details(await judged());
   const { listen, close } = createEndpoints({
     host: '127.0.0.1',
@@ -93,10 +93,10 @@ export async function served(
     ping: () => readLease(database),
     status: judged,
     details,
-    changes: (after, filter, limit) => openMirror(database).feed.after(after, filter, limit),
-    unknown: (filter) => unknownParts(openMirror(database).names, filter),
-    newestChange: () => openMirror(database).history.newestCursor(),
-    orders: openMirror(database).orders,
+    changes: (after, filter, limit) => mirrorOn(database).feed.after(after, filter, limit),
+    unknown: (filter) => unknownParts(mirrorOn(database).names, filter),
+    newestChange: () => mirrorOn(database).history.newestCursor(),
+    orders: mirrorOn(database).orders,
     databaseBytes: () => databaseBytes(database.name),
     ...endpoints,
   });

@@ -4,7 +4,7 @@ import { createMetrics } from '../../../src/daemon/http/metrics.ts';
 import { deliverChanges } from '../../../src/daemon/webhook/deliver.ts';
 import type { Post } from '../../../src/daemon/webhook/send.ts';
 import { targetOf } from '../../../src/mirror/history/deliveries.ts';
-import { openMirror } from '../../../src/mirror/mirror.ts';
+import { mirrorOn } from '../../../src/mirror/mirror.ts';
 import { readConfig } from '../../../src/session/config/config.ts';
 import { statusAsJson } from '../../../src/status/json.ts';
 import { readDetails, readJudgedStatus } from '../../../src/status/observe.ts';
@@ -20,10 +20,7 @@ test('a new webhook gets each later change once, in order, signed, at most 100 a
   const before = await changed(mirror, 20);
   const { url, taken } = await receiver();
   const { stop, lines } = deliver(mirror, url);
-  await until(
-    mirror,
-    async () => (await openMirror(mirror.database).deliveries.read(targetOf(url))) !== null,
-  );
+  await until(mirror, async () => (await mirrorOn(mirror.database).deliveries.read(targetOf(url))) !== null);
   const all = await changed(mirror, 300);
   const expected = all.slice(before.length);
   await until(mirror, () => taken.flatMap(({ changes }) => changes).length >= expected.length);
@@ -67,10 +64,7 @@ test('a failing receiver is retried less and less often and gets every change, i
     nth <= 2 ? { status: 500 } : nth === 3 ? 'reset' : { status: 200 },
   );
   const { stop, lines } = deliver(mirror, url);
-  await until(
-    mirror,
-    async () => (await openMirror(mirror.database).deliveries.read(targetOf(url))) !== null,
-  );
+  await until(mirror, async () => (await mirrorOn(mirror.database).deliveries.read(targetOf(url))) !== null);
   const from = mirror.clock.now();
   const all = await changed(mirror, 40);
   await until(mirror, () => taken.flatMap(({ changes }) => changes).length >= all.length);
@@ -95,10 +89,7 @@ test('a receiver that answers with Retry-After gets no delivery before that time
     nth === 1 ? { status: 429, retryAfter: '600' } : { status: 200 },
   );
   deliver(mirror, url);
-  await until(
-    mirror,
-    async () => (await openMirror(mirror.database).deliveries.read(targetOf(url))) !== null,
-  );
+  await until(mirror, async () => (await mirrorOn(mirror.database).deliveries.read(targetOf(url))) !== null);
   const from = mirror.clock.now();
   await changed(mirror, 5);
   await until(mirror, () => taken.length > 0);
@@ -305,7 +296,7 @@ test('status and metrics report undelivered changes and the cause until they are
   const config = readConfig({ WEBHOOK_URL: url, WEBHOOK_SECRET: SECRET }, '/', { service: false });
   const self = { host: 'test-host', pid: 1, isAlive: () => true, isWriter: true };
   const status = async () => {
-    const reader = openMirror(mirror.database);
+    const reader = mirrorOn(mirror.database);
     return await readDetails(
       reader,
       config,
@@ -322,10 +313,7 @@ test('status and metrics report undelivered changes and the cause until they are
   const { lastId: _lastId, ...begun } = BEGUN;
   expect((await status()).webhook).toEqual({ ...begun, hasBegun: false, pending: 0 });
   const { stop } = deliver(mirror, url);
-  await until(
-    mirror,
-    async () => (await openMirror(mirror.database).deliveries.read(targetOf(url))) !== null,
-  );
+  await until(mirror, async () => (await mirrorOn(mirror.database).deliveries.read(targetOf(url))) !== null);
   const { length } = await changed(mirror, 10);
   await until(mirror, async () => ((await status()).webhook?.failures ?? 0) > 1, 20_000);
   await stop();

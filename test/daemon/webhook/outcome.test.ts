@@ -6,7 +6,7 @@ import { deliverChanges } from '../../../src/daemon/webhook/deliver.ts';
 import type { Post } from '../../../src/daemon/webhook/send.ts';
 import { postByHttp } from '../../../src/daemon/webhook/post.ts';
 import { targetOf } from '../../../src/mirror/history/deliveries.ts';
-import { openMirror } from '../../../src/mirror/mirror.ts';
+import { mirrorOn } from '../../../src/mirror/mirror.ts';
 import { LOCALHOST } from '../../support/certificates.ts';
 import { testLog } from '../../support/log.ts';
 import { quickMirror } from '../../support/template.ts';
@@ -143,7 +143,7 @@ describe('the outcome of a delivery', () => {
     stop.abort();
     cut.abort();
     await ended;
-    expect(await openMirror(mirror.database).deliveries.read(targetOf(url))).toEqual(BEGUN);
+    expect(await mirrorOn(mirror.database).deliveries.read(targetOf(url))).toEqual(BEGUN);
     expect(lines).toEqual([]);
   });
 });

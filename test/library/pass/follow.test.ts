@@ -8,7 +8,7 @@ import { duration } from '../../../src/core/humanize.ts';
 import { LIST_NAMES } from '../../../src/core/lists.ts';
 import { iso } from '../../../src/database/instants.ts';
 import { acquireLease } from '../../../src/mirror/lease.ts';
-import { openMirror, openWriter } from '../../../src/mirror/mirror.ts';
+import { mirrorOn, openWriter } from '../../../src/mirror/mirror.ts';
 import type { ListReport, PassEvent } from '../../../src/sync/events.ts';
 import { testLog } from '../../support/log.ts';
 import type { MirrorOptions, TestMirror } from '../../support/mirror.ts';
@@ -52,7 +52,7 @@ async function followable(
   const { database, clock } = mirror;
   await before(mirror);
   await database.execute(`UPDATE leases SET command = 'inbox-mirror start', host = 'elsewhere'`);
-  const { id } = await openMirror(database).orders.place(SYNC, clock.now());
+  const { id } = await mirrorOn(database).orders.place(SYNC, clock.now());
   const events: PassEvent[] = [];
   const notes: string[] = [];
   const messages: string[] = [];
@@ -71,7 +71,7 @@ async function followable(
         onPoll(clock.monotonic() - began);
       };
       const deps = {
-        mirror: openMirror(database),
+        mirror: mirrorOn(database),
         clock,
         signal,
         budget: { perDay: PER_DAY },
@@ -180,7 +180,7 @@ test('sweeps before the order and scheduled sweeps of a complete list are not it
 test('the command names the order that its order waits behind', async () => {
   const earlier = { ...SYNC, lists: ['tags'], requestedBy: 'inbox-mirror sync tags' } as const;
   const world = await followable({}, ({ database, clock }) =>
-    openMirror(database).orders.place(earlier, clock.now()),
+    mirrorOn(database).orders.place(earlier, clock.now()),
   );
   const { mirror, notes, follow } = world;
   const stop = new AbortController();
@@ -264,7 +264,7 @@ test.each([
   });
   expect(left).toMatch(/^(4|5) min/);
   expect(mirror.clock.monotonic() - began, 'it need not be waited for to be known').toBeLessThan(MINUTE / 2);
-  expect(await openMirror(mirror.database).orders.read(id)).toMatchObject({ state: 'running' });
+  expect(await mirrorOn(mirror.database).orders.read(id)).toMatchObject({ state: 'running' });
 });
 
 test('the command leaves an order after two minutes of an outage, however near each retry is', async () => {
@@ -317,7 +317,7 @@ test('the command reports a dead daemon once and leaves the order after another 
   if (followed.kind === 'left') expect(exitCodeOf(followed.why)).toBe(4);
   expect(elapsed).toBeGreaterThan(58_000);
   expect(elapsed).toBeLessThan(61_000);
-  expect(await openMirror(mirror.database).orders.read(world.id), 'it is not taken back').toMatchObject({
+  expect(await mirrorOn(mirror.database).orders.read(world.id), 'it is not taken back').toMatchObject({
     state: 'running',
   });
 });
@@ -345,7 +345,7 @@ test('the command withdraws an order that no daemon began, 5 s after the daemon 
   expect(elapsed).toBeGreaterThan(4000);
   expect(elapsed).toBeLessThan(6000);
   expect(messages).toEqual([]);
-  expect(await openMirror(mirror.database).orders.read(id)).toMatchObject({
+  expect(await mirrorOn(mirror.database).orders.read(id)).toMatchObject({
     state: 'abandoned',
     error: expect.stringContaining('withdrawn') as string,
   });
@@ -354,7 +354,7 @@ test('the command withdraws an order that no daemon began, 5 s after the daemon 
 test('a command whose order a person cancels ends, and does not do the pass itself', async () => {
   const world = await followable();
   const { mirror, id, follow } = world;
-  await openMirror(mirror.database).orders.cancel(id, mirror.clock.now());
+  await mirrorOn(mirror.database).orders.cancel(id, mirror.clock.now());
   expect(await follow()).toMatchObject({
     kind: 'ended',
     order: { state: 'abandoned', startedAt: null, error: 'a person cancelled it' },
@@ -366,15 +366,15 @@ test('the command does not withdraw an order that another command has placed', a
   const { mirror, id, follow, daemonDies } = world;
   await daemonDies();
   expect(await follow(undefined, { joined: true })).toEqual({ kind: 'not-begun' });
-  expect(await openMirror(mirror.database).orders.read(id)).toMatchObject({ state: 'open' });
+  expect(await mirrorOn(mirror.database).orders.read(id)).toMatchObject({ state: 'open' });
 });
 
 test('an order that a daemon has begun cannot be withdrawn', async () => {
   const world = await followable();
   const { mirror, id } = world;
   await begin(world);
-  expect(await openMirror(mirror.database).orders.withdraw(id, mirror.clock.now())).toBe(false);
-  expect(await openMirror(mirror.database).orders.read(id)).toMatchObject({
+  expect(await mirrorOn(mirror.database).orders.withdraw(id, mirror.clock.now())).toBe(false);
+  expect(await mirrorOn(mirror.database).orders.read(id)).toMatchObject({
     state: 'running',
     finishedAt: null,
   });

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { HOUR, MINUTE } from '../../../src/core/clock.ts';
 import { iso } from '../../../src/database/instants.ts';
 import { refusedAloneSince } from '../../../src/mirror/gate/answers/refusals.ts';
-import { openMirror } from '../../../src/mirror/mirror.ts';
+import { mirrorOn } from '../../../src/mirror/mirror.ts';
 import type { TestMirror } from '../../support/mirror.ts';
 import { firstInbox } from '../../support/rows.ts';
 import { quickMirror } from '../../support/template.ts';
@@ -57,7 +57,7 @@ describe('a list that fails', () => {
       ...between,
       { ...FAILED, agoMs: HOUR },
     ]);
-    const { lists, kinds } = await openMirror(mirror.database).failing(mirror.clock.now());
+    const { lists, kinds } = await mirrorOn(mirror.database).failing(mirror.clock.now());
     expect(lists.get('users/1')).toMatchObject({ requests: 2, spanMs: 3 * HOUR, alone });
     expect(kinds.get('users')).toMatchObject({ requests: 2, alone });
   });
@@ -67,7 +67,7 @@ describe('a list that fails', () => {
       { ...FAILED, agoMs: HOUR },
       { ...FAILED, agoMs: MINUTE, status: 404 },
     ]);
-    const { lists } = await openMirror(mirror.database).failing(mirror.clock.now());
+    const { lists } = await mirrorOn(mirror.database).failing(mirror.clock.now());
     expect(lists.size).toBe(0);
   });
 });
@@ -107,7 +107,7 @@ test('pages fail from the first failure after the last one that was served, and 
     { ...page, agoMs: HOUR, status: 429 },
   ]);
   const now = mirror.clock.now();
-  const failing = await openMirror(mirror.database).failingPages(now);
+  const failing = await mirrorOn(mirror.database).failingPages(now);
   expect([...failing].toSorted(([a], [b]) => Number(a) - Number(b))).toEqual([
     ['1', { since: new Date(now - 2 * HOUR), requests: 2, cause: 'HTTP 503' }],
     ['4', { since: new Date(now - 3 * HOUR), requests: 2, cause: 'HTTP 429' }],
@@ -128,7 +128,7 @@ test.each([
     iso(mirror.clock.now() - MINUTE),
   );
   const key = { list: 'conversations', inboxId: '1' } as const;
-  expect(await openMirror(mirror.database).refusesQuestions(key, mirror.clock.now())).toBe(rests);
+  expect(await mirrorOn(mirror.database).refusesQuestions(key, mirror.clock.now())).toBe(rests);
 });
 
 test('pages fail no more once a walk of their list was served', async () => {
@@ -136,7 +136,7 @@ test('pages fail no more once a walk of their list was served', async () => {
     { list: 'conversations', reason: 'page', agoMs: 2 * HOUR, status: 500 },
     { list: 'conversations', reason: 'resync', agoMs: HOUR, status: 200 },
   ]);
-  expect((await openMirror(mirror.database).failingPages(mirror.clock.now())).size).toBe(0);
+  expect((await mirrorOn(mirror.database).failingPages(mirror.clock.now())).size).toBe(0);
 });
 
 test.each<[string, { hours: number; tries: number; answered: boolean }, boolean]>([

@@ -17,7 +17,7 @@ import type { Budget } from '../../../src/core/budget.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../../../src/core/clock.ts';
 import type { Database } from '../../../src/database/database.ts';
 import { iso } from '../../../src/database/instants.ts';
-import { openMirror } from '../../../src/mirror/mirror.ts';
+import { mirrorOn } from '../../../src/mirror/mirror.ts';
 import { stateFolder } from '../../../src/session/config/state-folder.ts';
 import { KeyRecords } from '../../../src/session/key/records.ts';
 import { type KeyUse, openKeyUse, othersWarning } from '../../../src/session/key/use.ts';
@@ -54,7 +54,7 @@ async function mirrorWith(
 ): Promise<Used> {
   const database = await temporaryDatabase(path ?? (await freshMirrorFile()));
   const troubles: string[] = [];
-  const mirror = openMirror(database);
+  const mirror = mirrorOn(database);
   await mirror.ensureId();
   const use = openKeyUse({
     configured: { ...BUDGET, perDay },
@@ -287,7 +287,7 @@ test('a process that knows less of its mirror than the record does not set it ba
   const daemon = await mirrorWith(folder, clock, { name: 'm.db' });
   const sent = (): number[] =>
     new KeyRecords(folder, N).others('fingerprint', clock.now()).map((one) => one.sent);
-  const mirror = { ...openMirror(daemon.database), name: 'm.db' };
+  const mirror = { ...mirrorOn(daemon.database), name: 'm.db' };
   const command = openKeyUse({
     configured: BUDGET,
     mirror,

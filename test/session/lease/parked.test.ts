@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { HOUR, MINUTE } from '../../../src/core/clock.ts';
 import { type Access, accessId } from '../../../src/core/secrets.ts';
 import { acquireLease } from '../../../src/mirror/lease.ts';
-import { openMirror } from '../../../src/mirror/mirror.ts';
+import { mirrorOn } from '../../../src/mirror/mirror.ts';
 import { claimMirror } from '../../../src/session/lease/parked.ts';
 import { TestClock } from '../../support/clock.ts';
 import { testLog } from '../../support/log.ts';
@@ -17,7 +17,7 @@ const OTHER = { address: ADDRESS, fingerprint: 'other' };
 async function heldBy(command: string) {
   const clock = new TestClock();
   const database = await temporaryDatabase(await freshMirrorFile());
-  const mirror = openMirror(database);
+  const mirror = mirrorOn(database);
   const holder = { host: 'elsewhere', pid: 1, command, now: clock.now, isAlive: () => true };
   const lease = await acquireLease(database, holder);
   clock.advance(2 * HOUR);

@@ -83,10 +83,10 @@ export async function runChanges(io: Io, options: ChangesOptions): Promise<numbe
   const { mirrorAddress } = await import('../../../session/reader.ts');
   const { changePrinter } = await import('../../output/changes.ts');
   const clock = systemClock();
-  const { openMirror, readCursor } = await import('../../../mirror/mirror.ts');
+  const { mirrorOn, readCursor } = await import('../../../mirror/mirror.ts');
   const filter = await parseFilter(options, clock.now());
   const request = parseOptions(options, filter, readCursor);
-  const mirror = openMirror(await openToRead(mirrorAddress(io)));
+  const mirror = mirrorOn(await openToRead(mirrorAddress(io)));
   try {
     const checked = { ...request, filter: await checkFilter(filter, mirror.names) };
     const { format, raw = false, follow: isFollowing = false } = options;

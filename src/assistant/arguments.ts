@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { MirrorError } from '../core/errors.ts';
-import { type Cursor, cursorText, placeAt, readCursor, refuseOther } from '../mirror/mirror.ts';
+import { type Cursor, cursorAt, cursorText, readCursor, refuseForeignCursor } from '../mirror/mirror.ts';
 import type { BoundedRead, BoundedRows } from '../query/reads/bounded.ts';
 import type { Cell } from '../query/result.ts';
 import { asObjects } from './answer.ts';
@@ -35,7 +35,7 @@ export async function idOf(read: BoundedRead, afterId: z.infer<typeof AFTER_ID>)
       'USAGE',
       `after_id: expected the id or the cursor of a change, but got ${JSON.stringify(afterId)}.`,
     );
-  await refuseOther(sqlOf(read), place);
+  await refuseForeignCursor(sqlOf(read), place);
   return place.id;
 }
 
@@ -43,7 +43,7 @@ export async function idOf(read: BoundedRead, afterId: z.infer<typeof AFTER_ID>)
 export async function cursorNote(read: BoundedRead, { rows }: BoundedRows): Promise<string[]> {
   const last = rows.at(-1)?.[0];
   if (last === undefined) return [];
-  const place: Cursor = await placeAt(sqlOf(read), Number(last));
+  const place: Cursor = await cursorAt(sqlOf(read), Number(last));
   return [`To read on, set after_id to ${JSON.stringify(cursorText(place))}.`];
 }
 
@@ -51,7 +51,7 @@ export async function cursorNote(read: BoundedRead, { rows }: BoundedRows): Prom
 const OF_PLACES = { rows: 100, characters: 10_000 };
 
 /** The reads as the mirror's functions take them. */
-function sqlOf(read: BoundedRead): Parameters<typeof placeAt>[0] {
+function sqlOf(read: BoundedRead): Parameters<typeof cursorAt>[0] {
   return {
     query: async <Row>(sql: string, ...values: Cell[]) =>
       asObjects(await read(sql, values, OF_PLACES)) as Row[],

@@ -1,7 +1,7 @@
 import { type Clock, SECOND } from '../core/clock.ts';
 import { MirrorError } from '../core/errors.ts';
 import type { ChangeFilter, ChangeRecord } from '../mirror/history/read.ts';
-import { type Cursor, type Mirror, placeAfter, readCursor } from '../mirror/mirror.ts';
+import { type Cursor, cursorAfter, type Mirror, readCursor } from '../mirror/mirror.ts';
 import { checkField, checkInbox, checkItem } from '../query/reads/filter-checks.ts';
 import { CHANGES, refuseWrong } from './options.ts';
 
@@ -38,7 +38,7 @@ export function changesOf(
   refuseWrong('changes', CHANGES, options);
   const { afterId = 0, follow = false, signal, ...filter } = options;
   if (filter.field !== undefined) checkField(filter.field, filter.list);
-  const begin = placeOf(afterId);
+  const begin = cursorOf(afterId);
   const stop = signal === undefined ? closing : AbortSignal.any([signal, closing]);
   return iterate();
 
@@ -52,7 +52,7 @@ export function changesOf(
             if (stop.aborted) return;
             yield change;
           }
-          after = placeAfter(batch) ?? after;
+          after = cursorAfter(batch) ?? after;
         }
         if (!follow) return;
         await clock.sleep(POLL_MS, stop).catch(() => undefined);
@@ -70,7 +70,7 @@ async function checkIds({ inboxId, itemId }: ChangeFilter, names: Mirror['names'
 }
 
 /** The place that `afterId` names; null for the latest. */
-function placeOf(afterId: number | string): Cursor | null {
+function cursorOf(afterId: number | string): Cursor | null {
   const place = readCursor(String(afterId));
   if (place === null && afterId !== 'latest')
     throw new MirrorError(

@@ -55,10 +55,9 @@ import {
 // webhooks, and checks of a cursor, of a lease, of sweeps and of passes.
 export { AGE_EDGES, ageIndex, AGES, isUnread, kindOf, KINDS, NEVER } from './bookmarks/kinds.ts';
 export { isBeyond, isInOrder } from './bookmarks/order.ts';
-export { type Cursor, cursorText, readCursor } from './history/cursor.ts';
+export { type Cursor, cursorAt, cursorText, readCursor, refuseForeignCursor } from './history/cursor.ts';
 export { targetOf, wholeTargetOf } from './history/deliveries.ts';
-export { placeAt, refuseOther } from './history/place.ts';
-export { placeAfter } from './history/read.ts';
+export { cursorAfter } from './history/read.ts';
 export { asNdjson, namedChangeAsJson } from './items/names.ts';
 export { isLeaseValid, mayBeAlive } from './lease.ts';
 export { inboxNotInService } from './items/inboxes.ts';

@@ -18,7 +18,7 @@ import { isForeign, POLICY } from './frame/origin.ts';
 import type { Moment } from './frame/words.ts';
 import { addDownloads } from './ask/downloads.ts';
 import { addLiveFeed } from './changes/live.ts';
-import { addOrders, type OrderDesk } from './engine/place.ts';
+import { addOrders, type OrderDesk } from './engine/order-form.ts';
 import { addLogin, type Door } from './login/routes.ts';
 import type { Sessions } from './login/session.ts';
 

@@ -5,7 +5,7 @@ import { changedFields } from '../../core/diff.ts';
 import { LIST_NAMES } from '../../core/lists.ts';
 import type { ChangeFilter } from '../../mirror/history/read.ts';
 import type { NamedChange, Names } from '../../mirror/items/names.ts';
-import { asNdjson, type Cursor, cursorText, placeAfter, readCursor } from '../../mirror/mirror.ts';
+import { asNdjson, type Cursor, cursorAfter, cursorText, readCursor } from '../../mirror/mirror.ts';
 import { oneAtATime } from './one-at-a-time.ts';
 import type { TokenGuard } from './token.ts';
 
@@ -114,7 +114,7 @@ export function addChangesEndpoint(
     } finally {
       waiting -= 1;
     }
-    const reached = placeAfter(found) ?? seen;
+    const reached = cursorAfter(found) ?? seen;
     return await reply
       .header('x-last-id', String(reached.id))
       .header('x-cursor', cursorText(reached))

@@ -61,7 +61,7 @@ async function deliverNext(deps: WebhookDeps, learned: Learned): Promise<number>
   // The stop has aborted the request, which is no failure of the receiver.
   if (answer.status === null && signal.aborted) return 0;
   learned.isFailing ??= before.failures > 0;
-  const after = await placeAfter(deps, learned, before, { changes, last, answer });
+  const after = await deliveryAfter(deps, learned, before, { changes, last, answer });
   const sent = { afterId: before.lastId, last };
   if (!(await mirror.deliveries.write(target, after, clock.now(), sent))) return 0;
   logOutcome(log, learned, { before, after }, clock.now());
@@ -69,7 +69,7 @@ async function deliverNext(deps: WebhookDeps, learned: Learned): Promise<number>
 }
 
 /** How far the target's deliveries are after an answer. */
-async function placeAfter(
+async function deliveryAfter(
   deps: WebhookDeps,
   learned: Learned,
   before: Delivery,

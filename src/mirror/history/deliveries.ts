@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Sql } from '../../database/database.ts';
 import { iso, isoOrNull } from '../../database/instants.ts';
 import type { FencedDatabase } from '../lease.ts';
-import { cursorText } from './cursor.ts';
-import { newestCursor, placeAt } from './place.ts';
+import { cursorAt, cursorText, newestCursor } from './cursor.ts';
 import type { ChangeRecord } from './read.ts';
 
 /** How far the webhook has delivered the changes to one target. */
@@ -139,5 +138,5 @@ async function isStillThere(tx: Sql, target: string, { afterId, last }: Sent): P
   // The changes may have been read from another copy than the place was: some before them were not sent.
   if (row !== undefined && row.last_id !== afterId) return false;
   const { id: newest } = await newestCursor(tx);
-  return last.id <= newest && cursorText(await placeAt(tx, last.id)) === last.cursor;
+  return last.id <= newest && cursorText(await cursorAt(tx, last.id)) === last.cursor;
 }

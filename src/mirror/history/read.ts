@@ -2,9 +2,8 @@ import type { ItemValues } from '../../core/diff.ts';
 import type { ListName } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
-import { type Cursor, cursorText, readCursor } from './cursor.ts';
+import { type Cursor, cursorText, newestCursor, readCursor, refuseForeignCursor } from './cursor.ts';
 import { epochOf } from './epochs.ts';
-import { newestCursor, refuseOther } from './place.ts';
 
 /** At most 1,000 changes a query. */
 const BATCH = 1000;
@@ -83,9 +82,9 @@ export class History {
    *   history, such as the one that a restored backup has replaced.
    */
   async after(after: Cursor, filter: ChangeFilter, limit: number): Promise<ChangeRecord[]> {
-    if (after.epoch !== null) await refuseOther(this.#sql, after);
+    if (after.epoch !== null) await refuseForeignCursor(this.#sql, after);
     const changes = await select(this.#sql, filter, { afterId: after.id, limit });
-    if (changes.length === 0 && after.epoch === null) await refuseOther(this.#sql, after);
+    if (changes.length === 0 && after.epoch === null) await refuseForeignCursor(this.#sql, after);
     return changes;
   }
 
@@ -100,7 +99,7 @@ export class History {
       const changes = await this.after(after, filter, most);
       if (changes.length === 0) return;
       yield changes;
-      after = placeAfter(changes) ?? after;
+      after = cursorAfter(changes) ?? after;
       left -= changes.length;
     }
   }
@@ -118,7 +117,7 @@ export class History {
 }
 
 /** The place after the last of these changes; undefined if there are none. */
-export function placeAfter(changes: readonly ChangeRecord[]): Cursor | undefined {
+export function cursorAfter(changes: readonly ChangeRecord[]): Cursor | undefined {
   const last = changes.at(-1);
   return last === undefined ? undefined : (readCursor(last.cursor) ?? undefined);
 }

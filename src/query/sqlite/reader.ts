@@ -15,7 +15,7 @@ import {
 } from '../faults.ts';
 import type { Cell, QueryResult, ReadOnlyMirror } from '../result.ts';
 import { nameOf, tokensOf } from '../tokens.ts';
-import { placeOf } from './place.ts';
+import { positionOf } from './error-position.ts';
 import { checkReadable, noSideFiles } from './readable.ts';
 
 /**
@@ -143,7 +143,7 @@ function asFault({ database, applied }: OpenFile, sql: string, error: unknown): 
   const hint = kind === undefined ? null : hintOf(kind, name, sql, allColumns(database));
   return wrongSql(sql, {
     message,
-    at: placeOf(sql, message, (text) => prepareError(database, text)),
+    at: positionOf(sql, message, (text) => prepareError(database, text)),
     hint,
     cause: error,
   });

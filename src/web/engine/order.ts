@@ -6,7 +6,7 @@ import { factsList, type PageContent, section, table } from '../frame/layout.ts'
 import { cancelPath, inboxPath } from '../frame/links.ts';
 import { ago, type Moment, named } from '../frame/words.ts';
 import type { Visit } from '../pages.ts';
-import { BY_PAGE } from './place.ts';
+import { BY_PAGE } from './order-form.ts';
 
 /** The page of an order under way loads itself again after this many seconds. */
 const FOLLOW_S = 3;

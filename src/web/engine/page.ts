@@ -13,7 +13,7 @@ import { ago, hourWords, lasting, lengthOf, type Moment } from '../frame/words.t
 import type { Visit } from '../pages.ts';
 import { failuresTable, ordersTable, schedulesTable } from './tables.ts';
 import { listsSection } from './lists.ts';
-import { orderForm } from './place.ts';
+import { orderForm } from './order-form.ts';
 import { troublesOf } from './troubles.ts';
 
 /** `/engine`: how the mirror is kept: budget, delay, gate, lists, orders, errors. */

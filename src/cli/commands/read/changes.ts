@@ -146,20 +146,20 @@ async function printStored(
   { filter, after: first, limit, onlyNew, inTable }: Request,
   printer: ChangePrinter,
 ): Promise<Cursor> {
-  const { placeAfter } = await import('../../../mirror/mirror.ts');
+  const { cursorAfter } = await import('../../../mirror/mirror.ts');
   // Read the last place first, so that `--follow` also prints the changes that arrive meanwhile.
   const last = await history.newestCursor();
   if (onlyNew) return last;
   if (first === null && (limit !== null || inTable)) {
     const newest = await history.newest(filter, limit ?? TABLE_ROWS);
     await printer.print(await names.of(newest));
-    const printed = placeAfter(newest) ?? last;
+    const printed = cursorAfter(newest) ?? last;
     return printed.id > last.id ? printed : last;
   }
   let after = first ?? BEGINNING;
   for await (const changes of history.batchesAfter(after, filter, limit ?? undefined)) {
     await printer.print(await names.of(changes));
-    after = placeAfter(changes) ?? after;
+    after = cursorAfter(changes) ?? after;
   }
   return after;
 }
@@ -171,7 +171,7 @@ async function printNew(
   first: Cursor,
   printer: ChangePrinter,
 ): Promise<void> {
-  const { placeAfter } = await import('../../../mirror/mirror.ts');
+  const { cursorAfter } = await import('../../../mirror/mirror.ts');
   const { signal, stderr } = io;
   let after = first;
   let isAway = false;
@@ -180,7 +180,7 @@ async function printNew(
       for await (const changes of mirror.history.batchesAfter(after, filter)) {
         const named = await mirror.names.of(changes);
         await printer.print(named);
-        after = placeAfter(changes) ?? after;
+        after = cursorAfter(changes) ?? after;
         if (signal.aborted) return;
       }
       isAway = false;

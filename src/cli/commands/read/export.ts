@@ -87,7 +87,7 @@ type Into = Pick<ExportOptions, 'tables' | 'format' | 'folder'>;
  *   `OTHER_EPOCH` for a cursor of another history
  */
 async function placeIn(url: string, text: string, into: Into): Promise<number> {
-  const { readCursor, refuseOther } = await import('../../../mirror/mirror.ts');
+  const { readCursor, refuseForeignCursor } = await import('../../../mirror/mirror.ts');
   const { openReadOnly } = await import('../../../query/open.ts');
   const { readRows } = await import('../../../query/reads/rows.ts');
   const place = readCursor(text);
@@ -99,7 +99,10 @@ async function placeIn(url: string, text: string, into: Into): Promise<number> {
   const mirror = await openReadOnly(url);
   try {
     const check = async (cursor: Cursor): Promise<void> =>
-      await refuseOther({ query: (sql, ...values: Cell[]) => readRows(mirror, sql, ...values) }, cursor);
+      await refuseForeignCursor(
+        { query: (sql, ...values: Cell[]) => readRows(mirror, sql, ...values) },
+        cursor,
+      );
     await check(place);
     await refuseLost(place.id, into, check);
     return place.id;

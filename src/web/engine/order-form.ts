@@ -46,7 +46,7 @@ export function orderForm(inboxes: readonly Choice[], token: Html): Html {
   </form>`;
 }
 
-export interface PlaceOptions {
+export interface OrderFormOptions {
   readonly desk: Desk;
   readonly clock: Pick<Clock, 'now'>;
   readonly orders: OrderDesk;
@@ -57,7 +57,7 @@ export interface PlaceOptions {
 /** Adds the forms that place and cancel an order. Both lead to the order's page. */
 export function addOrders(
   inside: FastifyInstance,
-  { desk, clock, orders, tokens, frame }: PlaceOptions,
+  { desk, clock, orders, tokens, frame }: OrderFormOptions,
 ): void {
   const refuse = async (
     request: FastifyRequest,

@@ -7,11 +7,11 @@ export type Prepare = (sql: string) => string | null;
 const MOST_TRIED = 200;
 
 /**
- * Finds the place of an error in an SQL text, by trial: SQLite's driver does not report it.
+ * Finds the position of an error in an SQL text, by trial: SQLite's driver does not report it.
  * @param message SQLite's error message
- * @returns UTF-16 units from the start; null if the place is uncertain
+ * @returns UTF-16 units from the start; null if the position is uncertain
  */
-export function placeOf(sql: string, message: string, prepare: Prepare): number | null {
+export function positionOf(sql: string, message: string, prepare: Prepare): number | null {
   const tokens = tokensOf(sql);
   const last = tokens.at(-1);
   if (message === 'incomplete input') return last === undefined ? null : last.at + last.text.length;
@@ -19,12 +19,12 @@ export function placeOf(sql: string, message: string, prepare: Prepare): number 
   if (unknown !== undefined)
     return tokens.find(({ text }) => unknown.startsWith(text) || text.startsWith(unknown))?.at ?? null;
   const near = /^near "(.*)": syntax error$/s.exec(message)?.[1];
-  if (near !== undefined) return placeOfSyntaxError(sql, tokens, near, prepare);
+  if (near !== undefined) return positionOfSyntaxError(sql, tokens, near, prepare);
   const named =
     /^(no such (?:column|table|function)|ambiguous column name): (.*?)(?: - should this be .*)?$/s.exec(
       message,
     );
-  if (named !== null) return placeOfName(sql, tokens, named[1] ?? '', named[2] ?? '', prepare);
+  if (named !== null) return positionOfName(sql, tokens, named[1] ?? '', named[2] ?? '', prepare);
   return null;
 }
 
@@ -32,7 +32,7 @@ export function placeOf(sql: string, message: string, prepare: Prepare): number 
  * A parser reads from the left. The error is at the first `near` token at which the text can be cut and still
  * fails with the same message.
  */
-function placeOfSyntaxError(
+function positionOfSyntaxError(
   sql: string,
   tokens: readonly SqlToken[],
   near: string,
@@ -44,8 +44,8 @@ function placeOfSyntaxError(
   return first?.at ?? (candidates.length === 1 ? candidates[0]!.at : null);
 }
 
-/** @returns the places where `name` (`a.b` is three tokens) may stand for what the error calls `kind` */
-function placesOfName(
+/** @returns the positions where `name` (`a.b` is three tokens) may stand for what the error calls `kind` */
+function positionsOfName(
   tokens: readonly SqlToken[],
   kind: string,
   name: string,
@@ -72,21 +72,21 @@ function placesOfName(
 }
 
 /**
- * A missing table or function fails at its first place. A column may exist in one part of the text and not in
- * another: from the end on, its places are replaced by NULL until the message about it disappears. The last
- * one replaced is the first fault.
+ * A missing table or function fails at its first position. A column may exist in one part of the text and
+ * not in another: from the end on, its positions are replaced by NULL until the message about it disappears.
+ * The last one replaced is the first fault.
  */
-function placeOfName(
+function positionOfName(
   sql: string,
   tokens: readonly SqlToken[],
   kind: string,
   name: string,
   prepare: Prepare,
 ): number | null {
-  const places = placesOfName(tokens, kind, name).slice(0, MOST_TRIED);
-  if (!kind.includes('column') || places.length < 2) return places[0]?.from ?? null;
+  const positions = positionsOfName(tokens, kind, name).slice(0, MOST_TRIED);
+  if (!kind.includes('column') || positions.length < 2) return positions[0]?.from ?? null;
   let text = sql;
-  for (const { from, to } of places.toReversed()) {
+  for (const { from, to } of positions.toReversed()) {
     const without = `${text.slice(0, from)}NULL${text.slice(to)}`;
     const message = prepare(without) ?? '';
     // No value may stand here: the name is an alias, for example.

@@ -2,7 +2,7 @@ import { SECOND } from '../core/clock.ts';
 import { isMirrorError, isPassingFailure } from '../core/errors.ts';
 import type { Claim } from '../session/lease/claim.ts';
 import { DAEMON_COMMAND } from '../session/lease/live-daemon.ts';
-import { isRefusedLately } from '../session/lease/parked.ts';
+import { isRefusedLately } from '../session/lease/replaceable-daemon.ts';
 import type { Session } from '../session/session.ts';
 import type { Io } from '../session/terminal.ts';
 import { serve, type ServeOptions } from './serve.ts';

@@ -21,7 +21,7 @@ import { createKeys, type Keys } from './key/keys.ts';
 import { keyScope } from './key/records.ts';
 import { type KeyUse, type KeyUseDeps, openKeyUse, othersWarning } from './key/use.ts';
 import { createLog, loadPrettify, type Log } from './log.ts';
-import { claimMirror, parkedDaemon } from './lease/parked.ts';
+import { claimMirror, replaceableDaemon } from './lease/replaceable-daemon.ts';
 import { keepViewSettings } from './view-settings.ts';
 import { type InboxNames, openInboxNames } from './words/names.ts';
 import { harmless, type Io, usesColour, wrapped } from './terminal.ts';
@@ -44,8 +44,8 @@ export interface Session {
   readonly keyUse: KeyUse;
   /** The address and the fingerprint of the key in use. */
   readonly access: () => Access;
-  /** The holder of the lease that this process may replace (`parkedDaemon`); null: none. */
-  readonly parked: string | null;
+  /** The holder of the lease that this process may replace (`replaceableDaemon`); null: none. */
+  readonly replaceable: string | null;
   /** The `User-Agent` header of every request. */
   readonly userAgent: string;
   /**
@@ -129,7 +129,7 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
     await mirror.ensureId();
     names = await openInboxNames(mirror);
     const clock = await followServerClock(mirror, defer);
-    const use = await followKeyUse(
+    const keyUse = await followKeyUse(
       {
         configured: configured.budget,
         mirror,
@@ -141,16 +141,16 @@ export async function openSession(io: Io, options: SessionOptions = {}): Promise
       },
       defer,
     );
-    const others = use.others();
+    const others = keyUse.others();
     if (others.length > 0) log.warn(othersWarning(others));
-    const config = { ...configured, budget: use.budget };
+    const config = { ...configured, budget: keyUse.budget };
     await keepViewSettings({ mirror, clock, log }, configured);
     const userAgent = `inbox-mirror/${io.version}`;
     const access = (): Access => accessOf(config, keys);
     // `allowRefusedKey` clears the refusal that shows such a daemon.
-    const parked = await parkedDaemon({ mirror, clock, access: access() });
+    const replaceable = await replaceableDaemon({ mirror, clock, access: access() });
     await allowRefusedKey(io, { mirror, access: accessId(access()), now: clock.now() }, options);
-    const parts = { config, keys, keyUse: use, mirror, names, clock, log, access, parked, userAgent, defer };
+    const parts = { config, keys, keyUse, mirror, names, clock, log, access, replaceable, userAgent, defer };
     const client = await openClient(parts, screen, options);
     const claim = async (command: string): Promise<Claim> => {
       const claimed = await claimMirror(command, parts, io.signal);

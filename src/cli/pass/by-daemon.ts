@@ -29,16 +29,16 @@ export async function orderPass(
   session: Session,
   { spec, json }: PassRequest,
 ): Promise<number> {
-  const { mirror, clock, parked } = session;
+  const { mirror, clock, replaceable } = session;
   const { id, joined } = await mirror.orders.place(spec, clock.now(), accessId(session.access()));
   const daemon = await liveDaemon({ mirror, clock });
   if (daemon !== null) await warnOfOtherAccess(stderr, session, spec);
   if (json) printJson(stdout, JSON.stringify({ order: id, joined }));
   else if (joined)
     printLine(stdout, `${await sameOrder(session, id)}, as order ${id}; \`inbox-mirror status\` shows it.`);
-  else if (daemon !== null && daemon.holder !== parked)
+  else if (daemon !== null && daemon.holder !== replaceable)
     printLine(stdout, `Order ${id} is with the daemon; \`inbox-mirror status\` shows it.`);
-  if (daemon !== null && daemon.holder === parked)
+  if (daemon !== null && daemon.holder === replaceable)
     printWarning(
       stderr,
       `The service refuses the key of the daemon on ${daemon.host}, so order ${id} will fail. ` +

@@ -3,7 +3,7 @@ import { isCancelled, type Writer } from '../../mirror/mirror.ts';
 import type { Order } from '../../mirror/passes/orders.ts';
 import type { PassSpec } from '../../mirror/passes/passes.ts';
 import { liveDaemon } from '../../session/lease/live-daemon.ts';
-import { becomesParked } from '../../session/lease/parked.ts';
+import { becomesReplaceable } from '../../session/lease/replaceable-daemon.ts';
 import type { Session } from '../../session/session.ts';
 import { AccountCheck } from '../../sync/account/account.ts';
 import type { PassEvent } from '../../sync/events.ts';
@@ -54,14 +54,14 @@ export async function byDaemonOrHere<Result>(
 
 /**
  * True if an order failed because the service refuses the daemon's key, and this process may do the pass with
- * its own key. Waits some seconds until the daemon counts as parked.
+ * its own key. Waits some seconds until this process may replace the daemon.
  */
 export async function isForThisKey(
   session: Session,
   { report }: EndedPass,
   signal: AbortSignal,
 ): Promise<boolean> {
-  return isMirrorError(report.stopped, 'KEY_REFUSED') && (await becomesParked(session, signal));
+  return isMirrorError(report.stopped, 'KEY_REFUSED') && (await becomesReplaceable(session, signal));
 }
 
 export interface PassListeners {

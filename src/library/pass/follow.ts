@@ -59,7 +59,7 @@ export async function followOrder(
   const { mirror, clock, signal, budget, note, print } = deps;
   const replay = new Replay(mirror, deps.onEvent);
   const absence = new Span(clock);
-  const parked = new Span(clock);
+  const stall = new Span(clock);
   let printedGone = false;
   for (;;) {
     const order = await mirror.orders.read(placed.id);
@@ -81,11 +81,11 @@ export async function followOrder(
     }
 
     const wait = goneFor === null ? await mirror.readWait(budget, clock.now()) : null;
-    const parkedFor = parked.lasts(wait !== null && !moved);
-    if (wait !== null && parkedFor !== null) {
+    const stalledFor = stall.lasts(wait !== null && !moved);
+    if (wait !== null && stalledFor !== null) {
       const leftMs = Math.max(0, wait.until.getTime() - clock.now());
-      if (parkedFor >= SURE_MS && parkedFor + leftMs > PATIENCE_MS)
-        return left(parkedError(order, wait, budget, leftMs));
+      if (stalledFor >= SURE_MS && stalledFor + leftMs > PATIENCE_MS)
+        return left(waitsTooLong(order, wait, budget, leftMs));
     }
     if (wait === null) note(await queueNote(mirror, order));
     else note(waitNote(wait, budget, clock.now()), wait.until);
@@ -146,7 +146,7 @@ const CODES = {
   budget: 'BUDGET_SPENT',
 } as const satisfies Record<Wait['kind'], ErrorCode>;
 
-function parkedError({ id }: Order, wait: Wait, budget: FollowDeps['budget'], leftMs: number): MirrorError {
+function waitsTooLong({ id }: Order, wait: Wait, budget: FollowDeps['budget'], leftMs: number): MirrorError {
   return new MirrorError(
     CODES[wait.kind],
     `Order ${id} stays with the daemon, which resumes at ${wait.until.toISOString()}, ` +

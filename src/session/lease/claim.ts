@@ -71,7 +71,7 @@ function readOrNull(read: () => string): string | null {
 export interface Claim {
   readonly mirror: Writer;
   readonly signal: AbortSignal;
-  /** True if it was taken from a daemon that still runs (`parkedDaemon`). */
+  /** True if it was taken from a daemon that still runs (`replaceableDaemon`). */
   readonly hasReplaced: boolean;
   release(): Promise<void>;
 }

@@ -5,19 +5,19 @@ import { thisProcess } from './claim.ts';
 
 /**
  * The daemon that holds the lease. Null if the lease is free, or its holder is dead or is not a daemon.
- * @param parked a holder that this process may replace (`parkedDaemon`), which counts as none; null: none
+ * @param replaceable a holder that counts as none: this process may replace it (`replaceableDaemon`)
  */
 export async function liveDaemon({
   mirror,
   clock,
-  parked = null,
+  replaceable = null,
 }: {
   mirror: Pick<Mirror, 'leaseHolder'>;
   clock: Clock;
-  parked?: string | null;
+  replaceable?: string | null;
 }): Promise<LeaseHolder | null> {
   const holder = await mirror.leaseHolder();
-  if (holder === null || !isDaemon(holder) || holder.holder === parked) return null;
+  if (holder === null || !isDaemon(holder) || holder.holder === replaceable) return null;
   return isLeaseValid(holder, thisProcess(), clock.now()) ? holder : null;
 }
 

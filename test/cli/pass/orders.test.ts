@@ -223,7 +223,7 @@ test('sync --detach without a daemon places the order and warns that it waits fo
 });
 
 /** Makes the daemon one whose key was refused some seconds ago. */
-async function park({ database }: World, { ledger }: Writer): Promise<void> {
+async function refuseDaemonKey({ database }: World, { ledger }: Writer): Promise<void> {
   const earlier = iso(Date.now() - 10_000);
   await ledger.refuseKey('another key', 'HTTP 401', Date.now());
   await database.execute(`UPDATE gate_state SET refused_at = $1`, earlier);
@@ -234,7 +234,7 @@ test('a program’s sync takes the mirror over too, and leaves no refused key be
   const world = await worldOf();
   const { program, database } = world;
   const { writer } = await world.daemon();
-  await park(world, writer);
+  await refuseDaemonKey(world, writer);
   const mirror = await openMirror({ env: program.env, cwd: program.folder });
   onTestFinished(() => mirror.close());
   expect(await mirror.sync({ lists: ['tags'] })).toMatchObject({ complete: true, order: null });
@@ -248,11 +248,11 @@ test('beside a daemon whose key the service refuses, --detach warns, and a sync 
   // The own key was refused two hours ago, and works now.
   const own = `${keyFingerprint(SECRET)} ${program.env['INBOX_API_URL']}`;
   await writer.ledger.refuseKey(own, 'HTTP 401', Date.now() - 2 * HOUR);
-  await park(world, writer);
+  await refuseDaemonKey(world, writer);
   expect((await program.run('sync', '--detach')).stderr).toContain(
     `The service refuses the key of the daemon on ${hostname()}, so order 1 will fail`,
   );
-  await park(world, writer);
+  await refuseDaemonKey(world, writer);
   expect(await program.run('sync', 'tags')).toMatchObject({ exitCode: 0 });
   expect(program.sandbox.arrivals).not.toEqual([]);
 });
@@ -263,7 +263,7 @@ test('a sync whose order fails for the key of the daemon does the work with its 
   const { writer } = await world.daemon();
   const running = world.start('sync', 'tags');
   await running.printed('as order 1');
-  await park(world, writer);
+  await refuseDaemonKey(world, writer);
   const stopped = new MirrorError('KEY_REFUSED', 'The service refused the API key.');
   const failed = {
     state: 'failed',
@@ -456,7 +456,7 @@ test('on Ctrl-C sync leaves the order to the daemon, reports that and exits 130'
   expect(program.sandbox.arrivals).toHaveLength(SMALL_REQUESTS);
 });
 
-test('sync exits 4 for a parked order and prints when the daemon resumes it', async () => {
+test('sync exits 4 if its order must wait for long, and prints when the daemon resumes it', async () => {
   const { start, daemon, clock } = await worldOf();
   const { writer } = await daemon();
   const until = new Date(clock.now() + 600_000);

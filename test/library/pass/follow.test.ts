@@ -248,11 +248,11 @@ test.each([
       }
     },
   ],
-])('the command leaves the order to the daemon when %s parks it', async (_what, code, reason, park) => {
+])('the command leaves the order to the daemon when %s stalls it', async (_what, code, reason, stall) => {
   const world = await followable();
   const { mirror, id, follow } = world;
   await begin(world);
-  await park(world);
+  await stall(world);
   const began = mirror.clock.monotonic();
   const followed = await follow();
   if (followed.kind !== 'left') throw new Error(`it was not left but ${followed.kind}`);
@@ -286,7 +286,7 @@ test('the command leaves an order after two minutes of an outage, however near e
   expect(elapsed).toBeLessThan(125_000);
 });
 
-test('the command reports an order as ended, not parked, when it ends just after a wait began', async () => {
+test('the command reports an order as ended, not stalled, when it ends just after a wait began', async () => {
   const world = await followable();
   const { mirror, id, follow } = world;
   await begin(world);

@@ -16,7 +16,7 @@ const OWN_REFUSAL_MS = 5 * SECOND;
  * process has another key, which was not refused in the last hour. This process may take the mirror over.
  * Otherwise the daemon would keep the mirror until a person corrects its host.
  */
-export async function parkedDaemon({
+export async function replaceableDaemon({
   mirror,
   clock,
   access,
@@ -36,16 +36,16 @@ export async function parkedDaemon({
 }
 
 /**
- * Waits until the daemon whose key was just refused is one of {@link parkedDaemon}.
- * @returns false if it is none, as where this process has the same key
+ * Waits until the daemon whose key was just refused is a {@link replaceableDaemon}.
+ * @returns false if it is not, as where this process has the same key
  */
-export async function becomesParked(
+export async function becomesReplaceable(
   { mirror, clock, access }: Pick<Claiming, 'mirror' | 'clock' | 'access'>,
   signal: AbortSignal,
 ): Promise<boolean> {
   const end = clock.monotonic() + OWN_REFUSAL_MS + SECOND;
   for (;;) {
-    if ((await parkedDaemon({ mirror, clock, access: access() })) !== null) return true;
+    if ((await replaceableDaemon({ mirror, clock, access: access() })) !== null) return true;
     const { refusedKey } = await mirror.ledger.gateState();
     if (refusedKey === null || refusedKey === accessId(access()) || clock.monotonic() >= end) return false;
     await clock.sleep(SECOND, signal);
@@ -72,20 +72,20 @@ interface Claiming {
   readonly clock: Clock;
   readonly log: Log;
   readonly access: () => Access;
-  /** As `parkedDaemon` found it before this session began. */
-  readonly parked: string | null;
+  /** As `replaceableDaemon` found it before this session began. */
+  readonly replaceable: string | null;
 }
 
 /**
- * Claims the mirror for a command, also from the daemon of {@link parkedDaemon}.
+ * Claims the mirror for a command, also from a {@link replaceableDaemon}.
  * @throws MirrorError `LEASE_HELD`
  */
 export async function claimMirror(
   command: string,
-  { mirror, clock, log, access, parked }: Claiming,
+  { mirror, clock, log, access, replaceable }: Claiming,
   stop: AbortSignal,
 ): Promise<Claim> {
-  const replaces = (await parkedDaemon({ mirror, clock, access: access() })) ?? parked;
+  const replaces = (await replaceableDaemon({ mirror, clock, access: access() })) ?? replaceable;
   const lease = await mirror.acquireLease(claimantOf(command, clock, replaces));
   // An unattended session has not cleared the refusal, and the daemon may have stored it again.
   if (replaces !== null) await mirror.ledger.passOtherRefusal(accessId(access()));

@@ -3,7 +3,7 @@ import { HOUR, MINUTE } from '../../../src/core/clock.ts';
 import { type Access, accessId } from '../../../src/core/secrets.ts';
 import { acquireLease } from '../../../src/mirror/lease.ts';
 import { mirrorOn } from '../../../src/mirror/mirror.ts';
-import { claimMirror } from '../../../src/session/lease/parked.ts';
+import { claimMirror } from '../../../src/session/lease/replaceable-daemon.ts';
 import { TestClock } from '../../support/clock.ts';
 import { testLog } from '../../support/log.ts';
 import { temporaryDatabase } from '../../support/mirror.ts';
@@ -26,7 +26,7 @@ async function heldBy(command: string) {
     refused: (access: Access, agoMs: number) =>
       mirror.ledger.refuseKey(accessId(access), 'HTTP 401', clock.now() - agoMs),
     async sync() {
-      const parts = { mirror, clock, log: testLog().log, access: () => OWN, parked: null };
+      const parts = { mirror, clock, log: testLog().log, access: () => OWN, replaceable: null };
       const claim = await claimMirror('inbox-mirror sync', parts, new AbortController().signal);
       onTestFinished(() => claim.release());
       return claim;

@@ -6,7 +6,8 @@ import type { Cooldowns } from './rests/cooldowns.ts';
 interface TestDeps {
   readonly mirror: Pick<Writer, 'inboxes' | 'sweeps'>;
   readonly cooldowns: Cooldowns;
-  readonly isBusy: (key: ListKey) => boolean;
+  /** A schedule or an order sweeps the list. */
+  readonly isSwept: (key: ListKey) => boolean;
 }
 
 /**
@@ -15,7 +16,7 @@ interface TestDeps {
  * is taken. A process that has just started knows from the stored sweeps which ones have failed.
  */
 export async function listsForTest(
-  { mirror, cooldowns, isBusy }: TestDeps,
+  { mirror, cooldowns, isSwept }: TestDeps,
   due: readonly DueList[],
 ): Promise<DueList[]> {
   const latest = await mirror.sweeps.latest();
@@ -27,7 +28,7 @@ export async function listsForTest(
   };
   const others = due.filter(({ key }) => !cooldowns.isBlamed(key) && failedAt(key) === 0);
   if (others.length > 0) return others;
-  const cheap = cooldowns.leastBlamed(await mirror.inboxes(), failedAt).find((key) => !isBusy(key));
+  const cheap = cooldowns.leastBlamed(await mirror.inboxes(), failedAt).find((key) => !isSwept(key));
   if (cheap === undefined) return [];
   return [{ key: cheap, requests: 1, first: false, spent: 0, small: true, worn: false, waits: false }];
 }

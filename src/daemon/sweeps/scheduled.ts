@@ -74,7 +74,7 @@ export class ScheduledSweeps {
         : new PageReads({
             ...deps,
             ...deps.readPages,
-            mayNotRead: (key) => this.#isBusy(key) || this.#cooldowns.has(key, deps.clock.monotonic()),
+            mayNotRead: (key) => this.#isSwept(key) || this.#cooldowns.has(key, deps.clock.monotonic()),
             onLost: () => this.replan(),
             onRefused: (key, error) => this.#afterFailure(key, error, false),
             onRead: (inboxId) => {
@@ -97,7 +97,7 @@ export class ScheduledSweeps {
       const list = this.#queue.find(hasPlace);
       if (list === undefined) return;
       this.#queue.splice(this.#queue.indexOf(list), 1);
-      if (!this.#isTaken(list.key)) this.#running.start(list, (stop) => this.#sweep(list, stop));
+      if (!this.#isBeingRead(list.key)) this.#running.start(list, (stop) => this.#sweep(list, stop));
     }
   }
 
@@ -160,7 +160,7 @@ export class ScheduledSweeps {
     const due = await readAgenda(mirror, {
       budget,
       readsPages: this.#pages !== null,
-      isBusy: (key) => this.#isTaken(key),
+      isBeingRead: (key) => this.#isBeingRead(key),
       wantedSince: (key) => this.#wantedSince(key),
       now: clock.now(),
     });
@@ -169,7 +169,7 @@ export class ScheduledSweeps {
     const wornFilling = ({ first, worn }: DueList): boolean => first && worn;
     this.#wornFillings = [...this.#queue, ...this.#running.lists()].filter(wornFilling).length;
     if (mustTest) {
-      const deps = { mirror, cooldowns: this.#cooldowns, isBusy: (key: ListKey) => this.#isBusy(key) };
+      const deps = { mirror, cooldowns: this.#cooldowns, isSwept: (key: ListKey) => this.#isSwept(key) };
       this.#queue = await listsForTest(deps, this.#queue);
     }
     // While nothing is due, a slot, trouble, or the end of a sweep or order changes that; each replans.
@@ -190,9 +190,9 @@ export class ScheduledSweeps {
     return since === null ? null : new Date(clock.now() - (now - since));
   }
 
-  /** True for a list that is swept or ordered, or of which a page is being read. */
-  #isTaken(key: ListKey): boolean {
-    return this.#isBusy(key) || this.#pages?.isReading(key) === true;
+  /** True for a list that is swept, or of which a single page is being read. */
+  #isBeingRead(key: ListKey): boolean {
+    return this.#isSwept(key) || this.#pages?.isReading(key) === true;
   }
 
   /**
@@ -269,7 +269,8 @@ export class ScheduledSweeps {
     return isMirrorError(error, 'SERVICE_DOWN') && !this.#deps.isOutage() && failedBefore;
   }
 
-  #isBusy(key: ListKey): boolean {
+  /** True for a list that a schedule or an order sweeps. */
+  #isSwept(key: ListKey): boolean {
     return this.#running.has(key) || this.#deps.isOrdered(key);
   }
 }

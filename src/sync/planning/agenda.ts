@@ -25,7 +25,7 @@ export interface AgendaOptions {
   /** Lists with bookmarks are read page by page, and the others as often as the budget allows. */
   readonly readsPages: boolean;
   /** True for a list that is being read. */
-  readonly isBusy: (key: ListKey) => boolean;
+  readonly isBeingRead: (key: ListKey) => boolean;
   /** When a conversation last named an item of the list that the mirror had never had; by default null. */
   readonly wantedSince?: (key: ListKey) => Date | null;
   readonly now: number;
@@ -56,7 +56,7 @@ export interface DueList {
  */
 export async function readAgenda(
   mirror: AgendaMirror,
-  { budget, readsPages, isBusy, wantedSince, now }: AgendaOptions,
+  { budget, readsPages, isBeingRead, wantedSince, now }: AgendaOptions,
 ): Promise<DueList[]> {
   const schedules = new Map((await mirror.schedules.all()).map((schedule) => [schedule.list, schedule]));
   const sweeps = await mirror.sweeps.latest();
@@ -76,7 +76,7 @@ export async function readAgenda(
     const rests = rest !== null && rest.getTime() > now;
     const waits = rests && openAndComplete(latest).open !== undefined;
     const again = failed === null ? null : triedAgainAt(failed, { budget, costs });
-    if (isBusy(key) || !isDue(latest, since, { retryAt: again, countsFrom, now }) || (rests && !waits))
+    if (isBeingRead(key) || !isDue(latest, since, { retryAt: again, countsFrom, now }) || (rests && !waits))
       continue;
     const spent = spentOn(latest, failed);
     candidates.push({

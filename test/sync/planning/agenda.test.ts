@@ -19,7 +19,7 @@ async function dueAfterAnHour({ writer, clock }: TestMirror): Promise<DueList[]>
   return await readAgenda(writer, {
     budget: BUDGET,
     readsPages: false,
-    isBusy: () => false,
+    isBeingRead: () => false,
     now: clock.now(),
   });
 }

@@ -57,8 +57,8 @@ const ERRORS = {
   TOKEN_REFUSED: { exit: EXIT.unexpected, ends: 'list' },
   /** A 2xx whose body does not match the specification. */
   BAD_ANSWER: { exit: EXIT.unexpected, ends: 'list' },
-  /** While a list was read, its inbox got a tombstone, or another sweep or an older copy replaced it. */
-  INBOX_GONE: { exit: EXIT.unexpected, ends: 'list' },
+  /** While a list was read, its sweep ended: another or an older copy replaced it, or its inbox is gone. */
+  SWEEP_ENDED: { exit: EXIT.unexpected, ends: 'list' },
   /** The pages of a list do not end. */
   ENDLESS_LIST: { exit: EXIT.unexpected, ends: 'list' },
   /** The mirror's database is locked, full, read-only, too new or broken. */

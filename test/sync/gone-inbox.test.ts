@@ -66,7 +66,7 @@ test('a page that arrives after its inbox is gone is not applied, and its sweep 
   const report = await mirror.sync({ lists: ['conversations'] });
   expect(reportOn(report, 'conversations', inboxId)).toMatchObject({
     outcome: 'failed',
-    error: { code: 'INBOX_GONE' },
+    error: { code: 'SWEEP_ENDED' },
   });
   await expectCovered(mirror);
   expect(
@@ -91,7 +91,7 @@ test('a single page that arrives after its inbox is gone is not applied', async 
   const [changed] = firstIds(nthInbox(sandbox, 1).conversations, 1, 7);
   sandbox.world.setStatus(inboxId, changed!, 'paused');
   mirror.goesAt((path) => path === `/inboxes/${inboxId}/conversations`);
-  await expect(mirror.readPage(bookmark!)).rejects.toMatchObject({ code: 'INBOX_GONE' });
+  await expect(mirror.readPage(bookmark!)).rejects.toMatchObject({ code: 'SWEEP_ENDED' });
   await expectCovered(mirror);
 });
 

@@ -54,7 +54,7 @@ test.each([
     const report = await mirror.sync({ lists: ['conversations'] });
     expect(reportOn(report, 'conversations', inbox)).toMatchObject({
       outcome: 'failed',
-      error: { code: 'INBOX_GONE', message: expect.stringContaining('an older copy') },
+      error: { code: 'SWEEP_ENDED', message: expect.stringContaining('an older copy') },
     });
     expect(await count(mirror.database, 'conversations WHERE missing_since IS NOT NULL')).toBe(0);
     expect((await mirror.sync()).stopped).toBeNull();

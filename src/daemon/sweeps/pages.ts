@@ -202,8 +202,8 @@ export class PageReads {
     const key = conversationsOf(page.inboxId);
     if (refusedUntil(error, clock) !== null) return this.#deps.onRefused(key, error);
     const isFinal = reachIn(error, signal) === 'list';
-    // The bookmarks of a gone inbox are not read any more.
-    if (isMirrorError(error, 'INBOX_GONE')) return this.reload();
+    // A gone inbox has no bookmarks, and an older copy of the mirror may have others.
+    if (isMirrorError(error, 'SWEEP_ENDED')) return this.reload();
     if (isFinal && !isOwnFault(error)) return await this.#doubt(page, messageOf(error));
     if (isFinal && !isMirrorError(error)) onEvent({ kind: 'fault', key, error });
     if (isMirrorError(error, 'BUDGET_SPENT', 'GATE_PAUSED')) this.#notBefore = clock.monotonic() + REST_MS;

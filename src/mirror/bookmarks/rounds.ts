@@ -12,7 +12,7 @@ import type { Sweep } from '../sweeps/sweeps.ts';
 /**
  * Resumes the list's round, or begins one.
  * @returns a sweep without a next page
- * @throws MirrorError `INBOX_GONE`
+ * @throws MirrorError `SWEEP_ENDED`
  */
 export async function openRound(tx: Sql, inboxId: string, now: number): Promise<Sweep> {
   const round = (await readRound(tx, inboxId)) ?? (await beginRound(tx, inboxId, now));

@@ -16,7 +16,7 @@ interface StoredSweep {
  * themselves. Refuses it, too, if the mirror lacks the sweep or pages of it: a server with an older copy may
  * have taken over. The rows of those pages would become suspects.
  * @param tx the transaction that writes
- * @throws MirrorError `INBOX_GONE`
+ * @throws MirrorError `SWEEP_ENDED`
  */
 export async function refuseEnded(
   tx: Sql,
@@ -30,7 +30,7 @@ export async function refuseEnded(
   const why = reasonOf(stored, sweep);
   if (why === null) return;
   throw new MirrorError(
-    'INBOX_GONE',
+    'SWEEP_ENDED',
     `The sweep of the ${describeList(sweep)} has ended: ${why}. Its last answer is not written.`,
   );
 }

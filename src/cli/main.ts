@@ -39,7 +39,7 @@ function onHangup(listener: () => void): () => void {
 /** A closed stdout (`… | head`) ends the program without an error. A closed stderr does not stop the work. */
 function handleOutputErrors(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    // The daemon prints only its plan to stdout; it runs without a reader.
+    // The daemon prints only its schedules and their cost to stdout; it runs without a reader.
     if (process.argv[2] === 'start') return;
     if (error.code !== 'EPIPE')
       process.stderr.write(`error: cannot write the output (${error.code ?? error.message})\n`);

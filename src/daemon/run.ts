@@ -24,7 +24,7 @@ export interface RunOptions extends Omit<ServeOptions, 'onFailure'> {
 export async function runDaemon(
   io: Io,
   session: Session,
-  { metrics, onPlan, onListening }: RunOptions,
+  { metrics, onLoad, onListening }: RunOptions,
 ): Promise<number> {
   const { config, log } = session;
   try {
@@ -44,7 +44,7 @@ export async function runDaemon(
     watchKeyFile(io, session);
     const serving = serveUntilStopped(io, session, {
       metrics,
-      onPlan,
+      onLoad,
       onFailure: (why) => {
         failure = why;
       },

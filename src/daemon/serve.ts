@@ -25,7 +25,7 @@ export interface ServeOptions {
    * Receives the cost of the schedules each time this process begins to serve, before its first request, and
    * after the first copy of a new mirror.
    */
-  readonly onPlan: (plan: Load) => void;
+  readonly onLoad: (load: Load) => void;
   /** Receives why the database does not let the daemon work, and null once it does. */
   readonly onFailure: (why: string | null) => void;
 }
@@ -35,17 +35,17 @@ export async function serve(
   io: Io,
   session: Session,
   { mirror, signal }: Claim,
-  { metrics, onPlan, onFailure }: ServeOptions,
+  { metrics, onLoad, onFailure }: ServeOptions,
 ): Promise<void> {
   const { config, clock, log, names, access, client } = session;
   const { budget, goneAfterMs, webhook } = config;
   const readCrons = () => stretchedCrons(mirror, config, budget);
   const readLoad = async (): Promise<Load> =>
     loadOf(mirror, await readCrons(), { budget, readPages: config.readPages }, clock.now());
-  const plan = await orExitStuck(session, readLoad);
-  onPlan(plan);
+  const load = await orExitStuck(session, readLoad);
+  onLoad(load);
   log.info({ database: mirror.name, pid: process.pid }, 'started');
-  const firstCopy = await FirstCopyWatch.begin({ mirror, log, clock, readLoad, onPlan });
+  const firstCopy = await FirstCopyWatch.begin({ mirror, log, clock, readLoad, onLoad });
   const onEvent = (event: PassEvent): void => {
     names.after(event);
     logPassEvent(event, log, 'debug');
@@ -75,7 +75,7 @@ export async function serve(
   try {
     const end = AbortSignal.any([signal, replaced]);
     const beside = { clock, log, signal: AbortSignal.any([end, stopping.signal]) };
-    void watchFit({ readLoad, ...beside }, plan);
+    void watchFit({ readLoad, ...beside }, load);
     void waitUntilStuck(daemon, beside).then((isStuck) => isStuck && exitStuck(session));
     void housekeepDaily(mirror, session.configured, beside);
     const post = postOf(session, cutDelivery.signal);

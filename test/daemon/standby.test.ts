@@ -35,7 +35,7 @@ async function serveThrough(faults: readonly MirrorError[]) {
   await withSession(io, async (session) => {
     const serving = serveUntilStopped(io, failing(session), {
       metrics: createMetrics({ version: '1', clock: systemClock() }),
-      onPlan: () => undefined,
+      onLoad: () => undefined,
       onFailure: () => undefined,
       onActive: async () => void roles.push('active'),
       onStandby: () => roles.push('standby'),
@@ -67,7 +67,7 @@ test('a damaged database ends the daemon’s work at once', async () => {
   await withSession(io, async (session) => {
     const serving = serveUntilStopped(io, session, {
       metrics: createMetrics({ version: '1', clock: systemClock() }),
-      onPlan: () => undefined,
+      onLoad: () => undefined,
       onFailure: () => undefined,
       onActive: () => Promise.reject(damage),
       onStandby: () => undefined,
@@ -99,7 +99,7 @@ test.each([
       { ...session, clock, claim },
       {
         metrics: createMetrics({ version: '1', clock }),
-        onPlan: () => undefined,
+        onLoad: () => undefined,
         onFailure: () => undefined,
         onActive: () => Promise.resolve(),
         onStandby: () => undefined,

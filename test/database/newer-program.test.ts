@@ -25,7 +25,7 @@ test('a daemon beneath which a newer program migrates the mirror writes nothing 
   await withSession(io, async (session) => {
     const serving = serveUntilStopped(io, session, {
       metrics: createMetrics({ version: '1', clock: systemClock() }),
-      onPlan: () => undefined,
+      onLoad: () => undefined,
       onFailure: () => undefined,
       onActive: () => Promise.resolve(),
       onStandby: () => undefined,

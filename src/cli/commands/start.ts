@@ -9,8 +9,8 @@ export function addStart(program: Command, run: Runner): void {
     .command('start')
     .summary('run the daemon, which keeps the mirror fresh')
     .description(
-      'Prints its plan, then reads the lists on their schedules, within the budget, until it is stopped. ' +
-        'Carries out the orders of `sync` and `resync`, and serves HTTP on HTTP_HOST and HTTP_PORT. ' +
+      'Prints its schedules and their cost, then reads the lists by them, within the budget, until it is ' +
+        'stopped. Carries out the orders of `sync` and `resync`. Serves HTTP on HTTP_HOST and HTTP_PORT. ' +
         'A second daemon on the same mirror stands by, and takes over when the first one ends, or when the ' +
         'service refuses only the key of the first one. ' +
         'Run it under a service manager: it stays in the foreground.',
@@ -31,16 +31,16 @@ async function runStart(io: Io): Promise<number> {
   const { runDaemon } = await import('../../daemon/run.ts');
   const { systemClock } = await import('../../session/clock.ts');
   const { withSession } = await import('../../session/session.ts');
-  const { printPlan } = await import('../output/plan.ts');
+  const { printLoad } = await import('../output/load.ts');
   const metrics = createMetrics({ version: io.version, clock: systemClock() });
   const work = async (session: Session): Promise<number> => {
     const { config, clock } = session;
-    const onPlan = (plan: Load): void => printPlan(io.stdout, plan, config, clock.now());
+    const onLoad = (load: Load): void => printLoad(io.stdout, load, config, clock.now());
     const onListening = (address: string): void => {
       if (io.stdout.isTTY === true)
         printLine(io.stdout, `${paint(io.stdout, 'bold', `Open ${address} in a browser.`)}\n`);
     };
-    return await runDaemon(io, session, { metrics, onPlan, onListening });
+    return await runDaemon(io, session, { metrics, onLoad, onListening });
   };
   return await withSession(io, work, { onEnded: metrics.requestEnded, unattended: true, endpoints: true });
 }

@@ -18,7 +18,7 @@ export interface FitDeps {
 
 /**
  * Logs when growing lists no longer fit the day's budget, when they fit it again, and, once every list has
- * been read, whether they fit. Does not repeat the plan `printed` at the start. Runs until the signal; never
+ * been read, whether they fit. Does not repeat the load `printed` at the start. Runs until the signal; never
  * rejects.
  */
 export async function watchFit({ readLoad, clock, log, signal }: FitDeps, printed: Load): Promise<void> {

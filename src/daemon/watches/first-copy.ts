@@ -12,7 +12,7 @@ export interface FirstCopyDeps {
   readonly log: Log;
   /** Reads what the schedules cost. */
   readonly readLoad: () => Promise<Load>;
-  readonly onPlan: (load: Load) => void;
+  readonly onLoad: (load: Load) => void;
 }
 
 /**
@@ -69,12 +69,12 @@ export class FirstCopyWatch {
   }
 
   async #end(): Promise<void> {
-    const { log, clock, readLoad, onPlan } = this.#deps;
+    const { log, clock, readLoad, onLoad } = this.#deps;
     const load = await readLoad();
     const ms = Math.round(clock.monotonic() - this.#beganAt);
     const but = load.complete ? '' : ', but for lists that cannot be read';
     log.info({ lists: this.#lists, rows: this.#rows, ms }, `first copy complete${but}`);
-    onPlan(load);
+    onLoad(load);
   }
 }
 

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { printPlan } from '../../../src/cli/output/plan.ts';
+import { printLoad } from '../../../src/cli/output/load.ts';
 import { LIST_NAMES } from '../../../src/core/lists.ts';
 import { iso } from '../../../src/database/instants.ts';
 import { mirrorOn } from '../../../src/mirror/mirror.ts';
@@ -27,15 +27,15 @@ function read(program: TestProgram, sql: string): unknown[] {
 
 const LEASES = `SELECT pid FROM leases WHERE name = 'writer'`;
 
-/** The plan that `start` prints on this mirror. The first test of `start` sees it printed by the process. */
-async function planOf(program: TestProgram): Promise<string> {
+/** What `start` prints on this mirror. The first test of `start` sees the process print it. */
+async function schedulesOf(program: TestProgram): Promise<string> {
   const env = { REQUESTS_PER_DAY: '200000', ...program.env };
   const config = readConfig(env, program.folder, { service: true });
   const mirror = mirrorOn(await temporaryDatabase(mirrorFile(program)));
   const now = Date.now();
   const load = await loadOf(mirror, await stretchedCrons(mirror, config, config.budget), config, now);
   let printed = '';
-  printPlan({ write: (text) => (printed += text) }, load, config, now);
+  printLoad({ write: (text) => (printed += text) }, load, config, now);
   return printed;
 }
 
@@ -51,7 +51,7 @@ function holding(program: TestProgram): { hold(): Promise<void> } {
 }
 
 describe('start', () => {
-  test('prints its plan, reads every list, serves HTTP, and on SIGTERM frees the lease', async () => {
+  test('prints its schedules, reads every list, serves HTTP, and on SIGTERM frees the lease', async () => {
     const program = await newProgram({ inboxes: 2, conversations: 30 });
     const daemon = startDaemon(program);
     const { address } = await daemon.said(/^answering/);
@@ -95,7 +95,7 @@ describe('start', () => {
     async (listOrder, expected) => {
       const program = await testProgram({ inboxes: 2, conversations: 30, listOrder });
       await program.run('sync');
-      expect((await planOf(program)).replaceAll(/\s+/g, ' ')).toMatch(expected);
+      expect((await schedulesOf(program)).replaceAll(/\s+/g, ' ')).toMatch(expected);
     },
   );
 
@@ -130,7 +130,7 @@ describe('start', () => {
       { PAGE_SIZE: '10', REQUESTS_PER_DAY: '3000', SCHEDULE_CONVERSATIONS: '*/15 * * * *' },
     );
     await program.run('sync');
-    const printed = await planOf(program);
+    const printed = await schedulesOf(program);
     expect(printed).toMatch(
       /do not fit.* they need about [\d,]+ requests a day of the 2,750 .*, [\d,]+ too many/,
     );

@@ -14,7 +14,7 @@ async function watchedMirror() {
   const { writer, clock, sandbox } = mirror;
   const { log, lines } = testLog();
   const { budget } = readConfig({}, '/', { service: false });
-  const reads = { states: 0, loads: 0, plans: 0 };
+  const reads = { states: 0, loads: 0, printed: 0 };
   const sweeps = {
     latest: () => ((reads.states += 1), writer.sweeps.latest()),
     completed: writer.sweeps.completed.bind(writer.sweeps),
@@ -29,7 +29,7 @@ async function watchedMirror() {
         (reads.loads += 1),
         loadOf(writer, cronsOfAll('0 * * * *'), { budget, readPages: null }, 0)
       ),
-      onPlan: () => void (reads.plans += 1),
+      onLoad: () => void (reads.printed += 1),
     });
   let seen = 0;
   const sync = async (watch: FirstCopyWatch): Promise<void> => {
@@ -48,7 +48,7 @@ test('the log reports the first copy once, after few queries, and a restart does
   const watch = await begin();
   await sync(watch);
   expect(logged()).toMatchObject([{ lists: 16, msg: 'first copy complete' }]);
-  expect(reads).toEqual({ states: 3, loads: 1, plans: 1 });
+  expect(reads).toEqual({ states: 3, loads: 1, printed: 1 });
   await sync(watch);
   await sync(await begin());
   expect(logged()).toEqual([]);

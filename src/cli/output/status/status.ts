@@ -13,7 +13,7 @@ import type { SpentRequests } from '../../../status/spent.ts';
 import { LEAST_MISSED } from '../../../sync/planning/pages/outlook.ts';
 import { requestsWords } from './requests.ts';
 import { delayWords, missedWords, pagesWords, spentWords } from '../outlook.ts';
-import { coverWords, stretchWords } from '../plan.ts';
+import { coverWords, stretchWords } from '../load.ts';
 import { sparkline } from '../sparkline.ts';
 import { headlineOf, listSections } from './lists.ts';
 

@@ -10,7 +10,7 @@ import { type Column, renderTable } from './table.ts';
  * the schedules are printed.
  * The slots are in the time zone of the schedules.
  */
-export function printPlan(output: Output, load: Load, settings: ScheduleSettings, now: number): void {
+export function printLoad(output: Output, load: Load, settings: ScheduleSettings, now: number): void {
   const { timezone } = settings;
   const costs = ['lists', 'requests per run', 'per day'].map((title) => ({ title, align: 'right' as const }));
   const columns: Column[] = [

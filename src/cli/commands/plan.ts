@@ -12,10 +12,10 @@ export function addPlan(program: Command, run: Runner): void {
         'the delays, and what another budget would bring. Sends no request.',
     )
     .addOption(jsonOption())
-    .action(({ json = false }: { json?: boolean }) => run((io) => printOutlook(io, json)));
+    .action(({ json = false }: { json?: boolean }) => run((io) => printPlan(io, json)));
 }
 
-async function printOutlook(io: Io, json: boolean): Promise<number> {
+async function printPlan(io: Io, json: boolean): Promise<number> {
   const { sharedClock, systemClock } = await import('../../session/clock.ts');
   const { openReader } = await import('../../session/reader.ts');
   const { measuredDelay } = await import('../../status/delay.ts');
@@ -25,7 +25,7 @@ async function printOutlook(io: Io, json: boolean): Promise<number> {
   const { loadOf } = await import('../../sync/planning/load/load.ts');
   const { readOutlook } = await import('../../sync/planning/pages/outlook.ts');
   const { recordedCrons } = await import('../../sync/planning/stretch.ts');
-  const { outlookAsJson, outlookAsText } = await import('../output/outlook.ts');
+  const { planAsJson, planAsText } = await import('../output/plan.ts');
   const { config, mirror } = await openReader(io);
   try {
     const { clock } = await sharedClock(mirror, systemClock());
@@ -61,8 +61,8 @@ async function printOutlook(io: Io, json: boolean): Promise<number> {
       lost: await mirror.bookmarks.lost(),
       names: new Map((await mirror.inboxes()).map(({ id, name }) => [id, name])),
     };
-    if (json) printJson(io.stdout, outlookAsJson(report));
-    else printLine(io.stdout, outlookAsText(io.stdout, report));
+    if (json) printJson(io.stdout, planAsJson(report));
+    else printLine(io.stdout, planAsText(io.stdout, report));
     return EXIT.done;
   } finally {
     await mirror.close();

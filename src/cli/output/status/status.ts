@@ -12,8 +12,8 @@ import { attemptWords, notBefore, scheduledStandstillOf, standstillOf } from '..
 import type { SpentRequests } from '../../../status/spent.ts';
 import { LEAST_MISSED } from '../../../sync/planning/pages/outlook.ts';
 import { requestsWords } from './requests.ts';
-import { delayWords, missedWords, pagesWords, spentWords } from '../outlook.ts';
 import { coverWords, stretchWords } from '../load.ts';
+import { delayWords, missedWords, pagesWords, spentWords } from '../plan.ts';
 import { sparkline } from '../sparkline.ts';
 import { headlineOf, listSections } from './lists.ts';
 

@@ -17,7 +17,7 @@ import { requestsWords } from './status/requests.ts';
 import { type Column, renderTable } from './table.ts';
 
 /** All that `plan` prints. */
-export interface OutlookReport {
+export interface PlanReport {
   readonly now: number;
   readonly readsPages: boolean;
   readonly outlook: Outlook;
@@ -51,7 +51,7 @@ const LOST: Record<LostBookmarks['cause'], string> = {
 };
 
 /** The outlook as a table of the next readings, and a line for each other fact. */
-export function outlookAsText(output: Output, report: OutlookReport): string {
+export function planAsText(output: Output, report: PlanReport): string {
   const { now, outlook, lost, names } = report;
   const lines = [pagesLine(outlook, now)];
   if (!report.daemonRuns)
@@ -74,7 +74,7 @@ function againLine(walkAt: number, now: number): string {
   return `again     ${first}; each every ${duration(SPARE_MS)} if the pace allows`;
 }
 
-function nextTable(output: Output, report: OutlookReport): string {
+function nextTable(output: Output, report: PlanReport): string {
   const { now, outlook, lost, names, readsPages } = report;
   const say = (sentence: string): string => wrapped(output, sentence);
   if (!readsPages) return say('READ_PAGES=off: only whole lists are read, by their schedules.');
@@ -216,7 +216,7 @@ function whatFor({ reason, list }: SpentKind): string {
 }
 
 /** The text of `plan --json` (docs/commands.md). Fields may be added, never renamed. */
-export function outlookAsJson(report: OutlookReport): string {
+export function planAsJson(report: PlanReport): string {
   const { now, outlook, delay, spent, lost, readsPages } = report;
   const record = {
     generated_at: new Date(now).toISOString(),

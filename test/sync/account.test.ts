@@ -584,6 +584,25 @@ describe('the same account', () => {
     expect(await count(mirror.database, 'inboxes WHERE deleted_at IS NULL')).toBe(7);
   });
 
+  test('may archive most of its inboxes and make a new one while a wrong address is tried', async () => {
+    const { accounts, state, pass } = await exchangeable(0);
+    const { sandbox } = accounts.own;
+    await pass();
+    const archived = [...sandbox.world.inboxes.keys()].slice(0, 3);
+    for (const id of archived) sandbox.world.removeInbox(id);
+    sandbox.script(({ path }) =>
+      archived.some((id) => path.includes(`/inboxes/${id}`)) ? { status: 403, body: '{}' } : undefined,
+    );
+    expect(await pass()).toBeNull();
+    state.shown = 'other';
+    expect(await pass()).toEqual(OTHER_ACCOUNT);
+    state.shown = 'own';
+    sandbox.world.addInbox();
+    expect(await pass()).toBeNull();
+    state.shown = 'other';
+    expect(await pass()).toEqual(OTHER_ACCOUNT);
+  });
+
   test('may make new inboxes while its list leaves out archived ones that the service returns', async () => {
     const archived = new Set<string>();
     const mirror = await synced({

@@ -77,7 +77,7 @@ export class AccountCheck {
       const access = this.#deps.access();
       if (this.#proven === accessId(access)) return;
       const known = await this.#deps.mirror.account();
-      if (isProvenBy(known, access)) this.#proven = accessId(access);
+      if (isProvenBy(known, access) && known.refusedSince === null) this.#proven = accessId(access);
       else if (!known.inboxes.some(isLive)) await this.#record(access, known);
       else {
         // Lists that are swept side by side share the request, which may test an earlier access than theirs.
@@ -217,7 +217,8 @@ export class AccountCheck {
   }
 
   async #record(access: Access, known: KnownAccount): Promise<void> {
-    if (!isProvenBy(known, access)) await this.#deps.mirror.proveAccount(access);
+    if (!isProvenBy(known, access) || known.refusedSince !== null)
+      await this.#deps.mirror.proveAccount(access);
     this.#proven = accessId(access);
   }
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { DAY, MINUTE } from '../../src/core/clock.ts';
+import { MirrorError } from '../../src/core/errors.ts';
 import { INBOXES } from '../../src/core/lists.ts';
 import { mostInStreak, Pacer } from '../../src/daemon/sweeps/pacer.ts';
 import { Turn } from '../../src/daemon/sweeps/turn.ts';
@@ -47,4 +48,27 @@ test('a list of as many pages as a walk may save is read at the pace, and not be
   };
   await expect(take(most - 1)).rejects.toBeInstanceOf(StreakBroken);
   await expect(take(most)).resolves.toBeUndefined();
+});
+
+test('a walk that resumes with what it had saved begins again if its page token expires on the way', async () => {
+  const budget = { perSecond: 1, perDay: 280, reserved: 40, pageSize: 10 };
+  const { writer, clock } = await quickMirror();
+  const pacer = new Pacer({ mirror: writer, clock, budget, timezone: 'UTC' });
+  const deps = { pacer, budget, log: testLog().log, wornFillings: () => 0, isTest: () => false };
+  const list = { key: INBOXES, requests: 1, first: false, spent: 0, small: false, worn: false, waits: false };
+  const callAt = (read: number) =>
+    ({ reason: 'schedule', streak: { known: 30, expected: 34, read } }) as const;
+  const [answer, refused] = [
+    () => Promise.resolve(),
+    () => Promise.reject(new MirrorError('TOKEN_REFUSED', 'invalid next_page')),
+  ];
+  const first = new Turn(deps, list, new AbortController());
+  for (let read = 0; read < 10; read += 1) await first.send(answer, callAt(read));
+  await expect(first.send(refused, callAt(10))).rejects.toMatchObject({ code: 'TOKEN_REFUSED' });
+  first.end(false);
+  const interrupted = clock.monotonic();
+  const second = new Turn(deps, list, new AbortController());
+  for (let read = 10; read < 20; read += 1) await second.send(answer, callAt(read));
+  expect(clock.monotonic()).toBe(interrupted);
+  await expect(second.send(refused, callAt(20))).rejects.toBeInstanceOf(StreakBroken);
 });

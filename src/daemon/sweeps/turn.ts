@@ -32,6 +32,8 @@ export class Turn {
   readonly #stop: AbortController;
   #requests: number;
   #purse: Purse | null = null;
+  /** The walk was interrupted amid its pages: its page token may expire although it does not wait now. */
+  #isResumed = false;
   /** Requests that may follow those of the purse at once, if there is room. */
   #more = 0;
 
@@ -51,14 +53,13 @@ export class Turn {
    *   would wait amid pages, or its token has expired while it was interrupted
    */
   async send<Answer>(request: () => Promise<Answer>, call: PageCall): Promise<Answer> {
-    const isNew = this.#purse === null;
     await this.#waitFor(call);
     this.#count();
     try {
       return await request();
     } catch (error) {
-      const isResumed = isNew && this.#purse !== null && (call.streak?.read ?? 0) > 0;
-      throw isResumed && isMirrorError(error, 'TOKEN_REFUSED') ? new StreakBroken() : error;
+      const hasPaused = this.#isResumed && call.streak !== undefined;
+      throw hasPaused && isMirrorError(error, 'TOKEN_REFUSED') ? new StreakBroken() : error;
     }
   }
 
@@ -104,11 +105,13 @@ export class Turn {
     this.#purse = await this.#deps.pacer.resume(listId(this.#list.key));
     if (this.#purse?.spend() !== true) throw new StreakBroken();
     this.#more = this.#purse.left;
+    this.#isResumed = true;
   }
 
   async #saveUp(pages: number): Promise<void> {
     const { pacer, isTest } = this.#deps;
     this.#purse?.close(false);
+    this.#isResumed = false;
     const requests = (): number => (isTest() ? 1 : pages);
     this.#purse = await pacer.saveUp(listId(this.#list.key), requests, this.#stop.signal);
     this.#purse.spend();

@@ -140,9 +140,7 @@ export class SweepReader {
     const ended = latest.filter(({ state }) => state === 'failed' || state === 'complete');
     if (newestSweep(ended)?.state !== 'failed') return null;
     const completeAt = ended.find(({ state }) => state === 'complete')?.finishedAt ?? new Date(0);
-    // The request that failed is among a sweep's requests only if its page was applied: the first one, of
-    // which no row could be read.
-    const cost = `requests + CASE WHEN items = 0 AND rejected > 0 THEN 0 ELSE 1 END`;
+    // The request that failed is not among a sweep's requests.
     const [row] = await this.#sql.query<{
       sweeps: number;
       total: number;
@@ -151,8 +149,8 @@ export class SweepReader {
       error_code: ErrorCode | null;
     }>(
       `SELECT CAST(count(*) OVER () AS INTEGER) AS sweeps,
-         CAST(sum(${cost}) OVER () AS INTEGER) AS total,
-         ${cost} AS last_cost, finished_at, error_code
+         CAST(sum(requests + 1) OVER () AS INTEGER) AS total,
+         requests + 1 AS last_cost, finished_at, error_code
        FROM sweeps WHERE list = $1 AND inbox_id IS NOT DISTINCT FROM $2 AND state = 'failed'
          AND finished_at > $3
        ORDER BY id DESC LIMIT 1`,

@@ -55,7 +55,8 @@ async function movable(hidden: number): Promise<{ mirror: TestMirror; move: () =
 /**
  * A mirror whose address leads to its account of four inboxes, until `shown` names the other one. That one
  * shares the first `shared` inboxes by id and address, with other conversations; its others have ids that the
- * mirror does not know. Either list of inboxes may be `cut` to so many rows.
+ * mirror does not know. Either list of inboxes may be `cut` to so many rows. One account may answer at the
+ * address of the other.
  */
 async function exchangeable(shared: number) {
   const clock = new TestClock();
@@ -68,14 +69,19 @@ async function exchangeable(shared: number) {
     const { id: added } = world.addInbox({ email: `inbox-${id}@other.example` });
     for (let nth = 0; nth < 4; nth += 1) world.addConversation(added, { status: 'pending' });
   }
-  const state: { shown: 'own' | 'other'; cut: number } = { shown: 'own', cut: Infinity };
+  type Name = keyof typeof accounts;
+  const state: { shown: Name; cut: number; answers: Name | null } = {
+    shown: 'own',
+    cut: Infinity,
+    answers: null,
+  };
   const cutHttp = (http: Http): Http =>
     tampered((page, path) => {
       if (path === '/inboxes') page.results = page.results.slice(0, state.cut);
     })(http);
   const [own, other] = [cutHttp(accounts.own.http), cutHttp(accounts.other.http)];
   const http: Http = {
-    get: (path, query) => (state.shown === 'own' ? own : other).get(path, query),
+    get: (path, query) => ((state.answers ?? state.shown) === 'own' ? own : other).get(path, query),
     close: () => undefined,
   };
   const mirror = await quickMirror({
@@ -266,6 +272,35 @@ describe('another account behind the mirror', () => {
     for (let nth = 0; nth < 2; nth += 1) expect(await pass()).toEqual(OTHER_ACCOUNT);
     expect(await contents(mirror)).toEqual(before);
     state.shown = 'other';
+    expect(await pass()).toBeNull();
+  });
+
+  test('that a consent has replaced writes no row at the address of the other one, once its own is refused', async () => {
+    const { mirror, state, pass } = await exchangeable(0);
+    await pass();
+    state.shown = 'other';
+    expect(await pass({ acceptAccount: true })).toBeNull();
+    expect(await pass()).toBeNull();
+    const before = await contents(mirror);
+    state.shown = 'own';
+    expect(await pass()).toEqual(OTHER_ACCOUNT);
+    [state.shown, state.answers] = ['other', 'own'];
+    for (let nth = 0; nth < 3; nth += 1) expect(await pass()).toEqual(OTHER_ACCOUNT);
+    expect(await contents(mirror)).toEqual(before);
+    state.answers = null;
+    expect(await pass()).toBeNull();
+  });
+
+  test('is refused at the address of the first one, although its list is empty, once its own is refused', async () => {
+    const { mirror, state, pass } = await exchangeable(0);
+    await pass();
+    const before = await contents(mirror);
+    state.shown = 'other';
+    expect(await pass()).toEqual(OTHER_ACCOUNT);
+    [state.shown, state.answers, state.cut] = ['own', 'other', 0];
+    expect(await pass()).toEqual(OTHER_ACCOUNT);
+    expect(await contents(mirror)).toEqual(before);
+    [state.answers, state.cut] = [null, Infinity];
     expect(await pass()).toBeNull();
   });
 

@@ -103,8 +103,8 @@ async function warnOfOtherAccess(
   { mirror, access }: Session,
   { acceptAccount }: PassSpec,
 ): Promise<void> {
-  const { access: known } = await mirror.account();
-  if (acceptAccount || known === null || known === accessId(access())) return;
+  const { access: known, refusedSince } = await mirror.account();
+  if (acceptAccount || refusedSince !== null || known === accessId(access())) return;
   printWarning(
     stderr,
     'The daemon last read the service with another key or address than those of this command. It does the ' +

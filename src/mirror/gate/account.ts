@@ -19,9 +19,9 @@ export interface KnownAccount {
   readonly inboxes: readonly KnownInbox[];
   /** The address at which the account was last seen; null if it was never seen. */
   readonly address: string | null;
-  /** The fingerprint of the key that last led to the account; null if it leads elsewhere now. */
+  /** The fingerprint of the key that last led to the account; null if none was recorded. */
   readonly fingerprint: string | null;
-  /** The access that last led to the account, by its {@link accessId}; null if it leads elsewhere now. */
+  /** The access that last led to the account, by its {@link accessId}; null if none was recorded. */
   readonly access: string | null;
   /** Since when the service has shown another account; null if it does not. */
   readonly refusedSince: Date | null;
@@ -99,11 +99,7 @@ export async function proveAccount({ write }: FencedDatabase, access: Access): P
   });
 }
 
-/**
- * Records that this access leads to another account. The one that has led to the mirror's is only forgotten
- * if it is the same.
- * @param until when the next test is due, epoch ms
- */
+/** Records that this access leads to another account. @param until when the next test is due, epoch ms */
 export async function refuseAccount(
   { write }: FencedDatabase,
   access: Access,
@@ -111,8 +107,6 @@ export async function refuseAccount(
   { now, until }: { now: number; until: number },
 ): Promise<void> {
   await write(async (tx) => {
-    if ((await readSetting(tx, ADDRESS)) === access.address)
-      await tx.execute(`DELETE FROM settings WHERE name = $1 AND value = $2`, KEY, access.fingerprint);
     await tx.execute(
       `INSERT INTO gate_state (id, account_access, account_cause, account_since, account_until)
        VALUES (1, $1, $2, $3, $4)

@@ -188,7 +188,7 @@ export class AccountCheck {
       otherAccount(known, { listed: inboxes, address: access.address });
     const reading = readingOf(known, access, this.#deps.clock.now());
     if (isOther(known.inboxes, listed, { isComplete, ...reading })) return shown(listed);
-    if (reading.isProven || isProof(known.inboxes, listed, reading)) return null;
+    if (reading.isCertain || isProof(known.inboxes, listed, reading)) return null;
     const { strangers, showsOurs } = await askById(client, options, known.inboxes, { listed, isComplete });
     if (strangers.length > 0) return shown(strangers);
     return showsOurs || showsAny(known.inboxes, listed) ? null : shown(listed);

@@ -104,7 +104,8 @@ async function warnOfOtherAccess(
   { acceptAccount }: PassSpec,
 ): Promise<void> {
   const { access: known, refusedSince } = await mirror.account();
-  if (acceptAccount || refusedSince !== null || known === accessId(access())) return;
+  const isKnown = known !== null && refusedSince === null;
+  if (acceptAccount || !isKnown || known === accessId(access())) return;
   printWarning(
     stderr,
     'The daemon last read the service with another key or address than those of this command. It does the ' +

@@ -27,7 +27,7 @@ function read(program: TestProgram, sql: string): unknown[] {
 
 const LEASES = `SELECT pid FROM leases WHERE name = 'writer'`;
 
-/** What `start` prints on this mirror. The first test of `start` sees the process print it. */
+/** The table and the verdict that `start` prints for this mirror. The first test sees the process do it. */
 async function schedulesOf(program: TestProgram): Promise<string> {
   const env = { REQUESTS_PER_DAY: '200000', ...program.env };
   const config = readConfig(env, program.folder, { service: true });

@@ -402,6 +402,18 @@ test('a sync warns if the daemon has last read the service with another key', as
   expect((await program.run('sync', '--detach')).stderr).not.toContain(warning);
 });
 
+test('a sync does not speak of another key before the daemon has read, or while another account shows', async () => {
+  const { program, daemon, clock } = await worldOf();
+  const { writer } = await daemon();
+  const { INBOX_API_URL: address = '' } = program.env;
+  expect((await program.run('sync', '--detach')).stderr).toBe('');
+  await writer.proveAccount({ address, fingerprint: keyFingerprint('another key') });
+  const now = clock.now();
+  const wrong = { address: 'https://wrong.example/v1', fingerprint: keyFingerprint(SECRET) };
+  await writer.refuseAccount(wrong, 'another account', { now, until: now + HOUR });
+  expect((await program.run('sync', '--detach')).stderr).not.toContain('another key or address');
+});
+
 test('a sync whose order a person cancels before its turn reports no request of the order before it', async () => {
   const { program, database, start, daemon, carryOut, clock } = await worldOf();
   const { writer } = await daemon();

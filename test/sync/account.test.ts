@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { HOUR } from '../../src/core/clock.ts';
 import { isMirrorError, MirrorError } from '../../src/core/errors.ts';
-import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
+import type { Sandbox, SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import type { Client, Page } from '../../src/service/client.ts';
 import type { Http } from '../../src/service/http.ts';
 import { accountCheck } from '../support/account.ts';
@@ -95,6 +95,11 @@ async function exchangeable(shared: number) {
     return stopped;
   };
   return { mirror, accounts, state, pass };
+}
+
+/** Makes the service answer questions for single inboxes with this status. */
+function answerById(sandbox: Sandbox, status: number): void {
+  sandbox.script(({ path }) => (/^\/v1\/inboxes\/\d+$/.test(path) ? { status, body: '{}' } : undefined));
 }
 
 /** Every mirrored row and the number of changes. */
@@ -224,9 +229,7 @@ describe('another account behind the mirror', () => {
       const { world } = accounts.other.sandbox;
       for (const id of [...world.inboxes.keys()].slice(1 + others)) world.removeInbox(id);
       await pass();
-      accounts.own.sandbox.script(({ path }) =>
-        /^\/v1\/inboxes\/\d+$/.test(path) ? { status: 403, body: '{}' } : undefined,
-      );
+      answerById(accounts.own.sandbox, 403);
       state.cut = 1;
       expect(await pass()).toBeNull();
       const before = await contents(mirror);
@@ -262,9 +265,7 @@ describe('another account behind the mirror', () => {
     await pass();
     state.shown = 'other';
     expect(await pass({ acceptAccount: true })).toBeNull();
-    accounts.other.sandbox.script(({ path }) =>
-      /^\/v1\/inboxes\/\d+$/.test(path) ? { status: 500, body: '' } : undefined,
-    );
+    answerById(accounts.other.sandbox, 500);
     state.cut = 0;
     await pass();
     const before = await contents(mirror);
@@ -726,9 +727,7 @@ describe('the same account', () => {
     const { mirror, move } = await movable(3);
     move();
     const before = mirror.sandbox.arrivals.length;
-    mirror.sandbox.script(({ path }) =>
-      /^\/v1\/inboxes\/\d+$/.test(path) ? { status: 429, body: '' } : undefined,
-    );
+    answerById(mirror.sandbox, 429);
     await mirror.sync();
     const refused = mirror.sandbox.arrivals.slice(before).filter(({ status }) => status === 429);
     mirror.clock.advance(HOUR);

@@ -11,11 +11,11 @@ import {
   emailOf,
   hasAllIds,
   inboxesOf,
+  isCertain,
   isLive,
   isMost,
   isOther,
   isProof,
-  isProvenBy,
   isSameAddress,
   type ListedInbox,
   otherAccount,
@@ -77,7 +77,7 @@ export class AccountCheck {
       const access = this.#deps.access();
       if (this.#proven === accessId(access)) return;
       const known = await this.#deps.mirror.account();
-      if (isProvenBy(known, access) && known.refusedSince === null) this.#proven = accessId(access);
+      if (isCertain(known, access)) this.#proven = accessId(access);
       else if (!known.inboxes.some(isLive)) await this.#record(access, known);
       else {
         // Lists that are swept side by side share the request, which may test an earlier access than theirs.
@@ -188,7 +188,7 @@ export class AccountCheck {
       otherAccount(known, { listed: inboxes, address: access.address });
     const reading = readingOf(known, access, this.#deps.clock.now());
     if (isOther(known.inboxes, listed, { isComplete, ...reading })) return shown(listed);
-    if (reading.isCertain || isProof(known.inboxes, listed, reading)) return null;
+    if (isCertain(known, access) || isProof(known.inboxes, listed, reading)) return null;
     const { strangers, showsOurs } = await askById(client, options, known.inboxes, { listed, isComplete });
     if (strangers.length > 0) return shown(strangers);
     return showsOurs || showsAny(known.inboxes, listed) ? null : shown(listed);
@@ -217,8 +217,7 @@ export class AccountCheck {
   }
 
   async #record(access: Access, known: KnownAccount): Promise<void> {
-    if (!isProvenBy(known, access) || known.refusedSince !== null)
-      await this.#deps.mirror.proveAccount(access);
+    if (!isCertain(known, access)) await this.#deps.mirror.proveAccount(access);
     this.#proven = accessId(access);
   }
 }

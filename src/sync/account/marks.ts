@@ -16,8 +16,13 @@ export interface ListedInbox {
 const NAMED = 3;
 
 /** True if this access was the last one that led to the mirror's account. */
-export function isProvenBy(known: KnownAccount, access: Access): boolean {
+function isProvenBy(known: KnownAccount, access: Access): boolean {
   return known.access === accessId(access);
+}
+
+/** True if this access is proven so, and none has led to another account since. */
+export function isCertain(known: KnownAccount, access: Access): boolean {
+  return isProvenBy(known, access) && known.refusedSince === null;
 }
 
 export function isLive({ deleted }: KnownInbox): boolean {
@@ -88,17 +93,13 @@ export function isSameAddress(stored: string | null, listed: string | null | und
 export interface AccountReading {
   /** True for the access that last led to the mirror's account. */
   readonly isProven: boolean;
-  /** True if it is proven, and no access has led to another account since. */
-  readonly isCertain: boolean;
   /** Now, or the first time that another account showed while the mirror's own has not since, epoch ms. */
   readonly since: number;
 }
 
 /** @param now epoch ms */
 export function readingOf(known: KnownAccount, access: Access, now: number): AccountReading {
-  const isProven = isProvenBy(known, access);
-  const isCertain = isProven && known.refusedSince === null;
-  return { isProven, isCertain, since: known.refusedSince?.getTime() ?? now };
+  return { isProven: isProvenBy(known, access), since: known.refusedSince?.getTime() ?? now };
 }
 
 /** True if the listed inboxes prove the mirror's account, whatever the further pages hold. */

@@ -2,9 +2,9 @@ import { cursorText } from '../mirror/mirror.ts';
 import { openReadOnly, sqliteFile } from '../query/open.ts';
 import type { ReadOnlyMirror } from '../query/result.ts';
 import { newEnding, refuseExisting, removePartial, sizeOf } from './folder/files.ts';
-import { type ExportRun, filesLeft, type Manifest, readManifest } from './folder/manifest.ts';
+import { type ExportRun, filesLeft, type Manifest } from './folder/manifest.ts';
 import { coveredBy, rangesOf, refuseAmid, refuseOvertaken } from './folder/overlap.ts';
-import { publishRun, settled } from './folder/replace.ts';
+import { currentManifest, publishRun, settled } from './folder/replace.ts';
 import { inTurn } from './folder/turn.ts';
 import { writeInThread } from './thread.ts';
 import { type ExportOptions, type FileNames, writeFiles, type Written } from './write.ts';
@@ -45,7 +45,7 @@ async function exportBy(
   const { folder, force } = options;
   const ending = newEnding();
   try {
-    const { manifest, ...names } = await namesIn(options, ending);
+    const { manifest, ...names } = await namesIn(options);
     const written = await write({ ending, ...names });
     const run = runOf(written, options);
     if (run.files.length === 0) return run;
@@ -68,14 +68,14 @@ async function exportBy(
   }
 }
 
+interface Names extends Omit<FileNames, 'ending'> {
+  readonly manifest: Manifest;
+}
+
 /** The folder's manifest and names, before a row is read. @throws MirrorError `USAGE` as at the end */
-async function namesIn(
-  { folder, tables, format, sinceId }: Pick<ExportOptions, 'folder' | 'tables' | 'format' | 'sinceId'>,
-  ending: string,
-): Promise<Omit<FileNames, 'ending'> & { readonly manifest: Manifest }> {
-  const found = await readManifest(folder);
-  const manifest =
-    found.unfinished === undefined ? found : await inTurn(folder, () => settled(folder, ending));
+async function namesIn(options: Omit<ExportOptions, 'onRows'>): Promise<Names> {
+  const { folder, tables, format, sinceId } = options;
+  const manifest = await currentManifest(folder);
   const ranges = [...new Set(tables)].map((table) => ({ table, format, after: sinceId ?? 0 }));
   refuseAmid(folder, manifest, ranges);
   return { manifest, left: await filesLeft(folder, manifest), covered: coveredBy(manifest, ranges) };

@@ -296,6 +296,42 @@ for (const name of ['rename', 'rm']) {
 require('node:module').syncBuiltinESMExports();
 `;
 
+/**
+ * Runs a full export that kills itself before the nth file that it renames or removes.
+ * @returns false if it had ended before
+ */
+async function isKilledBefore(program: TestProgram, moment: number): Promise<boolean> {
+  const plant = join(temporaryFolder(), 'plant.cjs');
+  writeFileSync(plant, KILLS_ITSELF);
+  const bin = join(import.meta.dirname, '../../bin/inbox-mirror.cjs');
+  const child = spawn(process.execPath, ['--require', plant, bin, ...CHANGES, '--force'], {
+    cwd: program.folder,
+    env: { ...program.env, PATH: process.env['PATH'], KILLED_BEFORE: String(moment) },
+    stdio: 'ignore',
+  });
+  const [, signal] = (await once(child, 'close')) as unknown[];
+  // The next export would wait for the lock of the killed one.
+  rmSync(join(program.folder, 'lake/.manifest.lock.partial'), { force: true });
+  return signal !== null;
+}
+
+rule('an export goes on after a full one that was killed while it replaced a lost history', async () => {
+  const { program } = await lakeOf();
+  const database = await openDatabase(program.env['DATABASE_URL']!);
+  const backup = await backUp(database);
+  await addChanges(program);
+  await program.run(...CHANGES, '--since-id', manifestOf(program).changes_up_to);
+  await restore(database, { ...backup, changes: backup.changes.slice(0, -5) });
+  await database.close();
+  await addChanges(program);
+  const newest = String((await idsOf(program)).at(-1));
+  expect(await isKilledBefore(program, 2)).toBe(true);
+  expect(manifestOf(program)).toHaveProperty('unfinished');
+  await addChanges(program);
+  expect(await program.run(...CHANGES, '--since-id', newest)).toMatchObject({ exitCode: 0, stderr: '' });
+  expect(idsIn(program)).toEqual(await idsOf(program));
+});
+
 rule('a kill at any moment of a full export loses no change, and the next export completes it', async () => {
   const { program, starts } = await lakeOf();
   const complete = join(temporaryFolder(), 'lake');
@@ -303,20 +339,11 @@ rule('a kill at any moment of a full export loses no change, and the next export
   cpSync(lake, complete, { recursive: true });
   const upTo = manifestOf(program).changes_up_to;
   const before = idsIn(program);
-  const plant = join(temporaryFolder(), 'plant.cjs');
-  writeFileSync(plant, KILLS_ITSELF);
-  const bin = join(import.meta.dirname, '../../bin/inbox-mirror.cjs');
   const states = new Set<string>();
   for (let moment = 1; ; moment += 1) {
     rmSync(lake, { recursive: true });
     cpSync(complete, lake, { recursive: true });
-    const child = spawn(process.execPath, ['--require', plant, bin, ...CHANGES, '--force'], {
-      cwd: program.folder,
-      env: { ...program.env, PATH: process.env['PATH'], KILLED_BEFORE: String(moment) },
-      stdio: 'ignore',
-    });
-    const [, signal] = (await once(child, 'close')) as unknown[];
-    if (signal === null) break;
+    if (!(await isKilledBefore(program, moment))) break;
     // Each file that the manifest lists is there, or it names the export that has replaced it.
     const { unfinished, ...manifest } = manifestOf(program) as Manifest & { unfinished?: { run: ExportRun } };
     for (const { file, bytes } of manifest.exports.flatMap(({ files }) => files)) {
@@ -325,8 +352,6 @@ rule('a kill at any moment of a full export loses no change, and the next export
     }
     expect(new Set(idsIn(program)).isSupersetOf(new Set(before))).toBe(true);
     states.add(JSON.stringify([unfinished !== undefined, filesIn(program)]));
-    // The next export would wait for the lock of the killed one.
-    rmSync(join(lake, '.manifest.lock.partial'), { force: true });
     const next = await program.run('export', 'inboxes', '--format', 'ndjson', '--out', 'lake');
     expect(next).toMatchObject({ exitCode: 0, stderr: '' });
     const ids = idsIn(program);

@@ -33,16 +33,20 @@ export interface ChangesEndpointOptions {
   readonly tokens: TokenGuard;
 }
 
+/** A parameter; one that is given several times arrives as an array. */
+const parameter = z.string('expected one value');
+
+const idText = parameter.min(1, 'expected an id');
+
 const whole = (least: number, most: number): z.ZodType<number, string> =>
-  z
-    .string()
+  parameter
     .regex(/^\d{1,15}$/, `expected a whole number from ${least} to ${most}`)
     .transform(Number)
     .refine((value) => value >= least && value <= most, `expected a whole number from ${least} to ${most}`);
 
 const BEGINNING: Cursor = { id: 0, epoch: null };
 
-const cursor = z.string().transform((text, { issues }): Cursor => {
+const cursor = parameter.transform((text, { issues }): Cursor => {
   const read = readCursor(text);
   if (read !== null) return read;
   issues.push({ code: 'custom', message: 'expected the id or the cursor of a change, or 0', input: text });
@@ -54,8 +58,8 @@ const QUERY = z.strictObject({
   limit: whole(1, MAX_LIMIT).optional(),
   wait: whole(0, MAX_WAIT_S).optional(),
   list: z.enum(LIST_NAMES).optional(),
-  inbox_id: z.string().min(1).optional(),
-  item_id: z.string().min(1).optional(),
+  inbox_id: idText.optional(),
+  item_id: idText.optional(),
   field: z.enum(changedFields()).optional(),
 });
 

@@ -1,6 +1,15 @@
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
-import { isFileOf, type NamedFile, namedFile, publish, removeFiles, removePartial, sizeOf } from './files.ts';
+import {
+  isFileOf,
+  type NamedFile,
+  namedFile,
+  newEnding,
+  publish,
+  removeFiles,
+  removePartial,
+  sizeOf,
+} from './files.ts';
 import { type ExportRun, listedNames, type Manifest, readManifest, writeManifest } from './manifest.ts';
 import { coveredBy, rangesOf } from './overlap.ts';
 import { inTurn } from './turn.ts';
@@ -36,8 +45,24 @@ export async function publishRun(
 }
 
 /**
- * The folder's manifest, after the completion of an export that was killed while it replaced files. The
- * caller has the folder's turn. `ending` ends the manifest's temporary name.
+ * The folder's manifest. If an export was killed while it replaced files, that export is completed first.
+ * @throws MirrorError like `readManifest`, `OUTPUT`
+ */
+export async function currentManifest(folder: string): Promise<Manifest> {
+  const found = await readManifest(folder);
+  if (found.unfinished === undefined) return found;
+  const ending = newEnding();
+  try {
+    return await inTurn(folder, () => settled(folder, ending));
+  } catch (error) {
+    await removePartial(folder, ending);
+    throw error;
+  }
+}
+
+/**
+ * The manifest as {@link currentManifest} gives it, for a caller that has the folder's turn. `ending` ends
+ * the manifest's temporary name.
  * @throws MirrorError like `readManifest`, `OUTPUT`
  */
 export async function settled(folder: string, ending: string): Promise<Manifest> {

@@ -118,10 +118,10 @@ async function refuseLost(
   check: (cursor: Cursor) => Promise<void>,
 ): Promise<void> {
   const { readCursor } = await import('../../../mirror/mirror.ts');
-  const { readManifest } = await import('../../../export/folder/manifest.ts');
+  const { currentManifest } = await import('../../../export/folder/replace.ts');
   const { filesBeside } = await import('../../../export/folder/overlap.ts');
   const ranges = tables.map((table) => ({ table, format, after }));
-  for (const { file, changes } of filesBeside(folder, await readManifest(folder), ranges))
+  for (const { file, changes } of filesBeside(folder, await currentManifest(folder), ranges))
     try {
       await check(readCursor(changes.up_to)!);
     } catch (error) {

@@ -177,6 +177,6 @@ function nextSteps(file: string, command: string): string {
     'or open it with any SQLite program. For your own inboxes:',
     `  ${command} init     # asks for address and key, and writes .env`,
     `  ${command} start    # copies the inboxes, keeps the copy fresh and serves`,
-    `  ${' '.repeat(command.length)}          # pages for people at http://127.0.0.1:8787`,
+    `  ${' '.repeat(command.length)}          # web pages at http://127.0.0.1:8787`,
   ].join('\n');
 }

@@ -37,19 +37,16 @@ async function serveSandbox(io: Io, options: SandboxFlags): Promise<number> {
   const inboxes = [...sandbox.world.inboxes.values()];
   const rows = inboxes.reduce((sum, inbox) => sum + inbox.conversations.size, 0);
   const data = `${plural(inboxes.length, 'inbox')} with ${plural(rows, 'conversation')}`;
-  const variables = `INBOX_API_URL=${server.url} INBOX_API_KEY=${options.key}`;
+  const variables = `INBOX_API_URL=${server.url} INBOX_API_KEY=${options.key} DATABASE_URL=file:./try.db`;
   printLine(io.stdout, `The sandbox serves ${data} at ${server.url}\n`);
   printLine(io.stdout, `In another terminal:\n  export ${variables}`);
   const command = ownCommand(io);
   printLine(io.stdout, `  ${command} sync     # copies it once`);
   printLine(io.stdout, `  ${command} start    # copies it, keeps the copy fresh and serves`);
-  printLine(
-    io.stdout,
-    `  ${' '.repeat(command.length)}          # pages for people at http://127.0.0.1:8787\n`,
-  );
+  printLine(io.stdout, `  ${' '.repeat(command.length)}          # web pages at http://127.0.0.1:8787\n`);
   if (options.activity === 0)
     printLine(io.stdout, 'The data does not change; `--activity 600` changes it 600 times an hour.');
-  printLine(io.stdout, 'Ctrl-C stops it and discards its data.');
+  printLine(io.stdout, 'Ctrl-C stops it and discards its data: delete try.db* before you start it again.');
   if (!io.signal.aborted) await once(io.signal, 'abort');
   await server.close();
   printLine(io.stdout, `Stopped after ${plural(sandbox.arrivals.length, 'request')}.`);

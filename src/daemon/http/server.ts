@@ -50,7 +50,7 @@ const INDEX = `/healthz      whether the process and its database answer
 /metrics      for Prometheus
 /status.json  what \`inbox-mirror status --json\` prints
 /changes      ?since_id= what changed, one JSON object a line; waits up to wait= seconds
-/             in a browser: pages for people
+/             in a browser: the web pages
 `;
 
 /** No route has a JSON schema. Fastify loads its compilers for them at the start otherwise: 4 MB, 50 ms. */
@@ -72,7 +72,7 @@ export interface EndpointsOptions {
   /** Null: every client may read every endpoint. */
   readonly token: string | null;
   readonly version: string;
-  /** The mirror's database, which the pages for people read over connections of their own. */
+  /** The mirror's database, which the web pages read over connections of their own. */
   readonly databaseUrl: string;
   /** The time zone of the pages' days and exact times. */
   readonly reportTimezone: string;

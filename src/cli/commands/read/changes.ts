@@ -62,7 +62,10 @@ export function addChanges(program: Command, run: Runner): void {
     .addOption(inboxOption())
     .option('--item <id>', 'only this conversation, tag, user or inbox', notEmpty)
     .option('--field <name>', 'only this field: status, assignee_id, tags, presence …', notEmpty)
-    .option('--limit <n>', 'at most this many, not counting those of --follow')
+    .option(
+      '--limit <n>',
+      'at most this many: the newest, or the first after --since or --since-id; not those of --follow',
+    )
     .addOption(formatOption())
     .addOption(jsonFormatOption())
     .addOption(rawOption())

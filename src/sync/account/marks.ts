@@ -20,7 +20,7 @@ function isProvenBy(known: KnownAccount, access: Access): boolean {
   return known.access === accessId(access);
 }
 
-/** True if this access is proven so, and none has led to another account since. */
+/** True if this access was the last one that led to the mirror's account, and none led to another since. */
 export function isCertain(known: KnownAccount, access: Access): boolean {
   return isProvenBy(known, access) && known.refusedSince === null;
 }
@@ -50,12 +50,13 @@ export function inboxesOf({ items, rejects }: Pick<Page, 'items' | 'rejects'>): 
  */
 export function expectedOf(known: readonly KnownInbox[]): readonly KnownInbox[] {
   const live = known.filter(isLive);
-  const since = Math.max(...live.map(missingMs));
-  return live.filter((inbox) => missingMs(inbox) === since);
+  // The latest instant is that of the shortest time.
+  const latest = Math.max(...live.map(missingFrom));
+  return live.filter((inbox) => missingFrom(inbox) === latest);
 }
 
-/** Since when an inbox has been missing, epoch ms; infinite if the last list had it. */
-function missingMs({ missingSince }: KnownInbox): number {
+/** The instant from which an inbox has been missing, epoch ms; infinite if the last list had it. */
+function missingFrom({ missingSince }: KnownInbox): number {
   return missingSince?.getTime() ?? Infinity;
 }
 
@@ -123,7 +124,7 @@ function replacesMost(
 ): boolean {
   if (isProven) return false;
   const emails = new Map(listed.map(({ id, email }) => [id, email]));
-  const live = known.filter((inbox) => isLive(inbox) && missingMs(inbox) > since - DAY);
+  const live = known.filter((inbox) => isLive(inbox) && missingFrom(inbox) > since - DAY);
   const same = live.filter(({ id, email }) => emails.has(id) && isSameAddress(email, emails.get(id))).length;
   const ids = new Set(known.map(({ id }) => id));
   return 2 * same < live.length && listed.some(({ id }) => !ids.has(id));

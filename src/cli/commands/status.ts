@@ -17,9 +17,9 @@ interface StatusOptions {
 export function addStatus(program: Command, run: Runner): void {
   program
     .command('status')
-    .summary('print freshness, budget, gate and lease')
+    .summary('print freshness, budget, requests and lease')
     .description(
-      'Prints one sentence, the lists that need a look, the budget, the gate and the lease. ' +
+      'Prints one sentence, the lists that need a look, the budget, whether requests leave, and the lease. ' +
         'Sends no request. ' +
         'Exits with 5 if a list is stale or was never complete, its latest sweep failed, the gate is shut, ' +
         'or a daemon found the service out of reach.',

@@ -24,7 +24,7 @@ const TRIES = 4;
 const OF_ELSEWHERE = ['SERVICE_DOWN', 'ANSWER_FAILED', 'BAD_ANSWER'] as const;
 
 export interface GateOptions extends TurnstileOptions {
-  /** Called once for each event that makes the gate wait, close or open. */
+  /** Called for each {@link GateEvent}: once for a pause, however many requests wait for its end. */
   readonly onEvent?: (event: GateEvent) => void;
   /** Called after every request, for metrics. */
   readonly onEnded?: (ended: RequestEnd) => void;

@@ -17,7 +17,7 @@ import { delayWords, missedWords, pagesWords, spentWords } from '../plan.ts';
 import { sparkline } from '../sparkline.ts';
 import { headlineOf, listSections } from './lists.ts';
 
-/** The width of the words (`budget`, `gate`, …) before each line. */
+/** The width of the words (`budget`, `requests`, …) before each line. */
 const HANGING = 9;
 
 /**

@@ -13,8 +13,8 @@ import { changeRate } from '../planner.ts';
 import { type PlannedList, worstAges } from './simulation.ts';
 
 /**
- * The load: the requests a day that all schedules together need, against the budget. `start` prints it as its
- * plan. Compare `../forecast.ts` (one resync) and `../agenda.ts` (the lists to sweep now).
+ * The load: the requests a day that all schedules together need, against the budget. `start` prints it, and
+ * `plan` its cost. Compare `../forecast.ts` (one resync) and `../agenda.ts` (the lists to sweep now).
  */
 export interface Load {
   readonly kinds: readonly KindLoad[];

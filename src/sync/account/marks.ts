@@ -169,7 +169,7 @@ export function otherAccount(
   return new MirrorError(
     'OTHER_ACCOUNT',
     `The service shows another account than this mirror's. The mirror has ${named(ours, service.listed)}` +
-      `${from}. The service at ${service.address} lists ${named(service.listed, ours)}. ` +
+      `${from}. The service at ${service.address} shows ${named(service.listed, ours)}. ` +
       'Nothing was written. If INBOX_API_URL or the key is wrong, correct it. If this is another account, ' +
       `give it a mirror of its own: another DATABASE_URL. If ${reasonToAccept(inboxes, service.listed)}, ` +
       'run `inbox-mirror sync --accept-account` once.',

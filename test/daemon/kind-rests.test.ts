@@ -40,12 +40,12 @@ test('an answer ends the rest, and the lists that failed still come after the ot
   expect(ids(kinds.withoutResting([users('1'), users('2'), users('5')], [], HOUR))).toEqual(['5']);
 });
 
-test('four hours after its failure, a list has its turn again', () => {
+test('four hours after its failure, a list no longer comes last', () => {
   const kinds = failing('1');
-  const turns = (now: number): (string | null)[] =>
+  const order = (now: number): (string | null)[] =>
     ids(kinds.withoutResting([users('1'), users('2')], [], now));
-  expect(turns(4 * HOUR - 1)).toEqual(['2', '1']);
-  expect(turns(4 * HOUR)).toEqual(['1', '2']);
+  expect(order(4 * HOUR - 1)).toEqual(['2', '1']);
+  expect(order(4 * HOUR)).toEqual(['1', '2']);
 });
 
 test('in an outage no kind rests, but one list tests it', () => {

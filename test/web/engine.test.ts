@@ -46,7 +46,7 @@ test('the engine room says that requests flow only while they do', async () => {
   expect(spent).toMatch(/All \d lists are fresh\. Requests are stopped until tomorrow .* budget is spent\./);
 });
 
-test('the engine room shows stale lists, failed requests and held deletions first', async () => {
+test('the engine room shows stale lists and held deletions before its figures, and names failures', async () => {
   const { ask, sync, clock, mirror } = await served({ sandbox: { conversations: [100] } });
   await sync();
   const [inbox] = mirror.sandbox.world.inboxes.values();
@@ -64,6 +64,8 @@ test('the engine room shows stale lists, failed requests and held deletions firs
   const text = await engine(ask);
   expect(text).toContain('2 lists older than 30 min: inboxes, conversations of Support .');
   expect(text).toContain('conversations of Support : 30 deletions must be accepted by a person.');
+  for (const trouble of ['2 lists older than', '30 deletions must be accepted'])
+    expect(text.indexOf(trouble)).toBeLessThan(text.indexOf('Requests, 24 hours'));
   expect(text).toContain('30 deletions held');
   expect(text).toMatch(/failed: no end ; 1 walk failed in a row and cost 2 requests/);
   expect(text, 'an item that is gone').not.toContain('HTTP 404');

@@ -35,6 +35,7 @@ test('the page of people adds up the work of a person in all inboxes, and names 
     `SELECT tag, display_name AS inbox, not_closed AS n FROM tag_volume
      JOIN inboxes ON inboxes.id = inbox_id WHERE conversations > 0`,
   );
+  expect(tags.length).toBeGreaterThan(0);
   for (const { tag, inbox, n } of tags) expect(page).toContain(`${tag} ${inbox} ${n} `);
 });
 

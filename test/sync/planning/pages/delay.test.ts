@@ -32,11 +32,11 @@ test('a change waits half of the time between two readings of its page, on avera
   expect(delayOf([100, 100, 100], 4)).toBeCloseTo(3 / 8);
 });
 
-test('the same requests delay fewer changes where some pages change more than others', () => {
+test('the same requests delay changes less, on average, where some pages change more than others', () => {
   expect(delayOf([10_000, 0], 4)!).toBeLessThan(delayOf([5000, 5000], 4)!);
 });
 
-test('no request or no page has no delay', () => {
+test('without requests or without pages the mean delay is unknown', () => {
   expect([delayOf([100], 0), delayOf([], 4)]).toEqual([null, null]);
 });
 

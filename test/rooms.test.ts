@@ -230,6 +230,13 @@ describe('the house', () => {
     expect(long).toEqual([]);
   });
 
+  test('has no constant whose comment says "so many" in place of the figure', () => {
+    const vague = sources.filter((file) =>
+      /^ *\/\*\* .*\bso (many|much)\b.*\*\/\n *(export )?const /im.test(linesOf(file).join('\n')),
+    );
+    expect(vague).toEqual([]);
+  });
+
   test('has no line of documents over 110 characters, tables, code and what has no space aside', () => {
     const documents = globSync('{*,{docs,bench,src,deploy}/**/*}.md', { cwd: root });
     expect(documents.length).toBeGreaterThan(50);

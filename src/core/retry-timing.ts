@@ -4,7 +4,7 @@ import { DAY, HOUR, MINUTE, SECOND } from './clock.ts';
 const FIRST_PAUSE_MS = 5 * SECOND;
 const LONGEST_PAUSE_MS = HOUR;
 
-/** Each further pause is so many times as long. */
+/** Each further pause is 6 times as long as the one before. */
 const LENGTHENING = 6;
 
 /** The strike from which each pause has the longest time. */

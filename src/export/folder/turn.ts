@@ -9,7 +9,7 @@ import { asOutput } from './files.ts';
 /** The file that an export has while it changes the folder. A killed export leaves it. */
 const LOCK = '.manifest.lock.partial';
 
-/** A turn takes milliseconds. After so many ms without a change, a lock counts as left by a killed export. */
+/** A lock that has not changed for 10 s was left by a killed export: an export has it for milliseconds. */
 const STALE_MS = 10 * SECOND;
 
 /** Milliseconds between two looks at the lock of another export. */

@@ -1,3 +1,5 @@
+import { SECOND } from '../../core/clock.ts';
+
 /** Until 10 answers are in, every request waits for the last answer. Then measured round trips count. */
 const TRUSTED_AFTER = 10;
 /** The last 500 round trips count: a delay that has come once will come again. */
@@ -6,8 +8,8 @@ const REMEMBERED = 500;
 const UNSEEN = 20;
 /** The smallest and the largest margin for uncertain round trips, in milliseconds. */
 const MARGIN_MS = { least: 20, most: 500 };
-/** At most 5 s of distance from a request whose arrival is unknown, and at least two gaps. */
-const LONGEST_UNKNOWN_MS = 5000;
+/** The longest distance from a request whose arrival is unknown, in ms, unless two gaps are longer. */
+const LONGEST_UNKNOWN_MS = 5 * SECOND;
 
 /** Milliseconds to wait after a start whose arrival is unknown: five gaps, up to 5 s, at least two gaps. */
 export function unansweredMs(gapMs: number): number {
@@ -15,7 +17,7 @@ export function unansweredMs(gapMs: number): number {
 }
 
 /** A request may always leave within this many ms of its instant in the ledger: a grant takes some time. */
-const LEAST_LATEST_MS = 1000;
+const LEAST_LATEST_MS = SECOND;
 
 /**
  * A granted request leaves within this many ms of its instant in the ledger, or not at all. After

@@ -4,10 +4,10 @@ import type { StreakPlan } from '../deps.ts';
 /** A walk restarts at its first page at most twice after a refused token, whatever run or turn reads it. */
 export const MOST_RESTARTS = 2;
 
-/** A list may have grown so much since it was last complete. */
+/** A list may have grown by a tenth since it was last complete. */
 const GROWN = 1.1;
 
-/** A list of which more pages were read than were known may have half as many more, and at least 20 more. */
+/** A list that has had more pages than were known may have half as many more, and at least 20 more. */
 const LONGER = { factor: 1.5, pages: 20 };
 
 /** A walk that has to read its pages in a row would wait amid them: its page token may expire meanwhile. */

@@ -12,7 +12,7 @@ export interface ScheduleSettings {
   readonly stretchable: readonly ListName[];
 }
 
-/** Schedules that are stretched: these lists are read every so many hours. */
+/** Schedules that are stretched: these lists are read every `hours` hours. */
 export interface Stretch {
   readonly lists: readonly ListName[];
   readonly hours: number;

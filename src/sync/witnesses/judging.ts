@@ -232,7 +232,7 @@ export async function holdIfNeeded(
   return await hold(deps, sweep, (await needsPerson(deps, sweep, due, holdsNames)) ? due.length : 0);
 }
 
-/** Holds so many rows. A sweep reports it once, although a round judges the suspects of each page. */
+/** Holds `rows` deletions. A sweep reports it once, although a round judges the suspects of each page. */
 async function hold({ mirror, onEvent }: SweepDeps, sweep: Sweep, rows: number): Promise<number> {
   const before = await mirror.suspects.hold(sweep, rows);
   if (rows > 0 && before === 0) onEvent({ kind: 'held', key: sweep, rows });

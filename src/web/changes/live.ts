@@ -11,7 +11,7 @@ import { feedRow } from './rows.ts';
 /** A live page checks for new changes after this many ms. All live pages share one read. */
 const POLL_MS = SECOND;
 
-/** The shared id may be older than what a page shows, but not for so many checks in a row. */
+/** The shared id may be older than the page at 2 checks in a row. At the third, a backup was restored. */
 const SURELY_AHEAD = 3;
 
 /** A line without meaning is sent after this many ms, because the server cuts a silent connection. */

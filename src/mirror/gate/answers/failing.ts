@@ -23,7 +23,7 @@ export interface Failing {
   readonly kinds: ReadonlyMap<ListName, FailingRequests>;
 }
 
-/** Only requests of so many ms count: a `sync` may run once a day, and try one of several lists each day. */
+/** Requests of the last 8 days count: a `sync` may run once a day, and try one of several lists each day. */
 const SINCE_MS = 8 * DAY;
 
 /** A SQL condition: a request for a page of a list. Other paths are those of single rows and of searches. */

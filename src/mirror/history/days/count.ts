@@ -28,7 +28,7 @@ const EMPTY: Run = { from: '', to: '', days: 0, edges: 0 };
 export interface CountOptions {
   /** Ends the work after the current transaction; the next call counts the others. */
   readonly signal?: AbortSignal;
-  /** A run of days with more edges has one day, and is counted in chunks of about so many edges. */
+  /** A run of days with more edges has one day, and is counted in chunks of about this many. */
   readonly edgesAtOnce?: number;
   /** Called before each transaction or chunk but the first: this takes seconds or minutes. */
   readonly onMore?: () => void;

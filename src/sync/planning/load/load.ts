@@ -33,7 +33,7 @@ export interface Load {
 export interface PagesLoad {
   /** Requests a day that the schedules leave. */
   readonly requests: number;
-  /** One reading of every page is spread over so many days. */
+  /** The number of days over which one reading of every page is spread. */
   readonly days: number;
   /** Every list of conversations was read completely, and none has bookmarks: all are read whole. */
   readonly areWhole: boolean;

@@ -82,9 +82,9 @@ export function faster(state: GateState, now: number): number {
 }
 
 /**
- * What 429s inside the mirror's own limits show of others who use the account. `day`: the service's day was
- * full when this mirror had sent `sent` requests; the budget is lowered to them until `until`. `rate`: the
- * gap between requests is `slowdown` times as long as configured. Null: nothing.
+ * Signs that others use the account: 429s inside the mirror's limits. `day`: the service's day was full when
+ * this mirror had sent `sent` requests; the budget is lowered to them until `until`. `rate`: the gap between
+ * requests is `slowdown` times as long as configured. Null: nothing.
  */
 export type ForeignUse =
   | { readonly kind: 'day'; readonly sent: number; readonly at: Date; readonly until: Date }

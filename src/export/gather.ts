@@ -6,8 +6,8 @@ export type Stored = string | number | bigint | boolean | null;
 export type GatheredColumn = Pick<ColumnSource, 'data' | 'encoding'>;
 
 /**
- * Gathers the values of a column until their row group is written. Whatever a group holds as objects, the
- * garbage collector copies twice: that was a third of an export's time.
+ * Gathers the values of a column until their row group is written, in few objects: the garbage collector
+ * copies each object of a group twice, and that was a third of an export's time.
  */
 export interface Gatherer {
   add(value: Stored): void;

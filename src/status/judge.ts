@@ -41,7 +41,7 @@ export interface JudgedStatus extends MirrorStatus {
   readonly budget: Budget;
   readonly judged: readonly JudgedList[];
   readonly gateWord: GateWord;
-  /** What 429s inside the mirror's limits show of others who use the account. */
+  /** Signs that others use the account: 429s inside the mirror's limits. */
   readonly foreign: ForeignUse | null;
   /** The schedules that are stretched; null: none. */
   readonly stretch: Stretch | null;

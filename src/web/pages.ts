@@ -45,7 +45,7 @@ export interface PagesOptions {
   readonly index: string;
 }
 
-/** What a page is made from. */
+/** The input of a page. */
 export interface Visit extends Pick<PagesOptions, 'status' | 'details'> {
   readonly desk: Desk;
   readonly moment: Moment;

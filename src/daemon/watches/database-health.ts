@@ -14,7 +14,7 @@ const LONGEST_REST_MS = 30 * SECOND;
  */
 const WRITE_FAILURE_MS = 10 * MINUTE;
 
-/** What the daemon knows of its database. Times are monotonic ms. */
+/** The daemon's knowledge of its database. Times are monotonic ms. */
 export class DatabaseHealth {
   readonly #clock: Pick<Clock, 'monotonic'>;
   #rest = { ms: 0, until: 0 };

@@ -32,7 +32,7 @@ export interface TagDay {
   readonly added: number;
 }
 
-/** Who has open or pending conversations, the most first. */
+/** Reads the people with open or pending conversations, those with the most first. */
 export async function readPeople(read: Read): Promise<PersonWork[]> {
   return await read<PersonWork>(
     `SELECT assignee_id, max(assignee) AS assignee, CAST(count(*) AS INTEGER) AS inboxes,

@@ -9,7 +9,7 @@ import type { OfficeHours, OfficeSpan } from '../../mirror/settings/office.ts';
 import type { Read } from './environment.ts';
 import { readTimezone } from './parsers.ts';
 
-/** What the views need to know. */
+/** The settings that the views need. */
 export interface Report {
   /** The time zone in which days begin and end. */
   readonly reportTimezone: string;

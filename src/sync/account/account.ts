@@ -88,10 +88,10 @@ export class AccountCheck {
   }
 
   /**
-   * Whose account an inbox shows that is requested by its id: ours if it has the address that the mirror
-   * knows. A weaker proof than the list of inboxes, for a service that does not answer that one. Unknown if
-   * the service does not know the mirror's first inboxes, as in some outages, or does not answer: the next
-   * requests show why.
+   * Asks for an inbox by its id to judge the account: `ours` if its address is the one that the mirror knows.
+   * This proof is weaker than the list of inboxes, and serves if the service does not answer that list.
+   * `unknown` if the service does not know the mirror's first inboxes, as in some outages, or does not
+   * answer: the next requests show why.
    */
   async judgeByInbox(client: Client, call: CallOptions): Promise<'ours' | 'other' | 'unknown'> {
     const options = { ...call, tries: 1, isServiceTest: true };

@@ -13,7 +13,7 @@ import { askUnlisted } from '../witnesses/unlisted.ts';
 import { askSample } from './shrunk.ts';
 import { reportUnknown } from './unknown.ts';
 
-/** What became of a page that was read by its bookmark. */
+/** The result of reading a page by its bookmark. */
 export interface Reading {
   /** Null if the page was not applied. */
   readonly page: AppliedPage | null;

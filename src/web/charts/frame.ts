@@ -28,7 +28,7 @@ export interface ChartOptions<Row> {
   readonly rows: readonly Row[];
   /** The name of a row, below the chart and in the table. */
   readonly label: (row: Row) => string;
-  /** What a row stands for: the head of the table's first column. */
+  /** The head of the table's first column: the unit of a row. */
   readonly unit: string;
   readonly series: readonly Series<Row>[];
   /** Writes a value; by default as a number. */

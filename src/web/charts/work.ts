@@ -28,7 +28,7 @@ export function backlogBars(rows: readonly Backlog[]): (row: Backlog) => Html {
     );
 }
 
-/** Who has how much work. */
+/** A table of assignees and their work. */
 export function peopleTable<Row extends AssigneeWork>(
   caption: string,
   people: readonly Row[],

@@ -32,7 +32,7 @@ const LISTS = {
   inboxes: 'the inboxes themselves',
 } as const satisfies Record<ListName, string>;
 
-/** Who placed an order of this form: the daemon does not know people by name. */
+/** The `requested_by` of the orders from this form: the daemon does not know people by name. */
 export const BY_PAGE = 'a person, on the web page';
 
 /** The form that places an order. */

@@ -41,7 +41,7 @@ function isUnderWay({ state }: OrderRow): boolean {
   return state === 'open' || state === 'running';
 }
 
-/** Who placed an order: a command, or a person with the form of the web pages. */
+/** The origin of an order: a command, or a person with the form of the web pages. */
 export function orderedBy({ requested_by: by }: OrderRow): Html {
   return by === BY_PAGE ? html`${by}` : html`<code><bdi>${by}</bdi></code>`;
 }

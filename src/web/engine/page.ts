@@ -44,7 +44,7 @@ export async function enginePage({ desk, details, moment, token }: Visit): Promi
   };
 }
 
-/** What an order costs, before a person places one. */
+/** The cost of an order, shown before a person places one. */
 function ordersNote({ judged, budget, sent }: WholeStatus): Html {
   const pages = judged.reduce((sum, list) => sum + (list.pages ?? 0), 0);
   return html`A person's order comes before the schedules. To read all lists takes

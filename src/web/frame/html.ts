@@ -19,7 +19,7 @@ export class Html {
   }
 }
 
-/** What a template may hold. `null`, `undefined` and `false` are left out. */
+/** A part of a template. `null`, `undefined` and `false` are left out. */
 export type Part = Html | string | number | null | undefined | false | readonly Part[];
 
 /**

@@ -43,7 +43,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   tags: 'tag',
 };
 
-/** What a change says, in words: `status from open to closed`. */
+/** A change in words: `status from open to closed`. */
 export function changeWords(change: ChangeRow): Html {
   const { list, field, old_value: from, new_value: to, old_name: fromName, new_name: toName } = change;
   if (field === 'presence') return to === 'present' ? sightWords(change) : html`is gone from the service`;

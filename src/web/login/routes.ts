@@ -6,7 +6,7 @@ import { isOwnForm } from '../frame/origin.ts';
 import { loginForm } from './page.ts';
 import type { Sessions } from './session.ts';
 
-/** Who may read. */
+/** Decides which requests may read. */
 export interface Door {
   /** False: every client may read. */
   readonly isNeeded: boolean;

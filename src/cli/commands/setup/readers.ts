@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Who may read the mirror's file, and how to correct it if that does not work. */
+/** The accounts that may read the mirror's file, in a sentence; for a warning also the remedy. */
 interface Readers {
   readonly verdict: 'ok' | 'warning';
   readonly message: string;

@@ -43,7 +43,7 @@ export function kindOf(cells: readonly Cell[]): ValueKind {
   return isDate(INSTANT) ? 'instant' : isDate(DAY) ? 'day' : 'text';
 }
 
-/** True if a file can hold an integer. */
+/** True if the integer fits into 64 bits, the most that a Parquet file holds. */
 export function isInt64(value: bigint): boolean {
   return BigInt.asIntN(64, value) === value;
 }

@@ -5,7 +5,7 @@ import { type Failure, restoredError } from '../query/sqlite/failure.ts';
 import { startThread } from '../query/sqlite/start.ts';
 import type { ExportOptions, FileNames, Written } from './write.ts';
 
-/** For new objects. A group of rows is garbage once it is written: so, little of it grows old. */
+/** The memory for new objects, in MB. A group of rows is garbage once it is written, so few grow old. */
 const YOUNG_MB = 24;
 
 /** The young generation may grow, which bin/memory.cjs forbids; the old one only to twice what is live. */

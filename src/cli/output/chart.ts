@@ -25,9 +25,8 @@ interface Content {
 }
 
 /**
- * Draws a result: its first column names the rows, with the other columns of words if it repeats (but no
- * ids), and each column of numbers is drawn. One such column is a
- * bar for each row, several are a sparkline each.
+ * Draws a result. Its first column names the rows; if it repeats, the other columns of words, ids aside, name
+ * them too. Each column of numbers is drawn: a single one as a bar for each row, several as a sparkline each.
  * @throws MirrorError `USAGE` for a result without a column of numbers after the first, and for too many rows
  */
 export async function printChart(output: Output, result: QueryResult): Promise<void> {

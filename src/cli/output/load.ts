@@ -7,8 +7,7 @@ import { type Column, renderTable } from './table.ts';
 /**
  * Prints each schedule with the requests that a pass costs and its next slots: three if the terminal is wide
  * enough. Then prints whether the schedules fit the day's budget. Of a new mirror the costs are unknown: only
- * the schedules are printed.
- * The slots are in the time zone of the schedules.
+ * the schedules are printed. The slots are in the time zone of the schedules.
  */
 export function printLoad(output: Output, load: Load, settings: ScheduleSettings, now: number): void {
   const { timezone } = settings;

@@ -86,7 +86,7 @@ export function refuseOvertaken(
   );
 }
 
-/** The last id before the range amid no file's changes. */
+/** The id after which an export cuts no file: that of its range, or of the earliest file that is cut. */
 function wholeStart(folder: string, manifest: Manifest, range: Range): number {
   const amid = filesAmid(folder, manifest, range);
   if (amid.length === 0) return range.after;

@@ -43,7 +43,9 @@ interface ById {
 /**
  * Asks by their ids for inboxes of the mirror that are not listed, until the service returns three. Suspects
  * are asked for only if all are suspects: they may be of an account that was replaced.
- * @throws MirrorError if the service fails, and no inbox is listed or returned that the mirror knows
+ * @throws MirrorError the first failure but a 403, if the questions returned no inbox or a 429 ended them,
+ *   and the list shows no inbox of the mirror, or is not complete after a 429
+ * @throws any other error at once: further questions would meet it too
  */
 export async function askById(
   client: Client,
@@ -76,7 +78,7 @@ export async function askById(
     if (returned === MOST_SHOWN) break;
   }
   const decides = returned > 0 && !isCut;
-  // No inbox is read that a complete list lacks.
+  // After a 429 a complete list is safe: the lists of inboxes that it lacks are not read.
   const mayBeRead = showsAny(known, listed) && (isComplete || !isCut);
   if (fault !== null && !decides && !mayBeRead) throw fault;
   return {

@@ -142,8 +142,9 @@ export function isMost(part: number, all: number): boolean {
 
 /**
  * True if the listed inboxes are those of another account: most of the mirror's inboxes are gone or have
- * another address, and others came; as many others if it is exactly half, or if suspects are counted, as they
- * are behind a new access. Without the complete list, none of the mirror's inboxes may be in it.
+ * another address, and others are listed. If it is exactly half, as many others must be listed. Behind a new
+ * access, suspects and deleted inboxes count as others, and {@link replacesMost} suffices. Without the
+ * complete list, none of the mirror's inboxes may be in it.
  */
 export function isOther(
   known: readonly KnownInbox[],

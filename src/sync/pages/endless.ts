@@ -62,8 +62,8 @@ export class EndGuard {
 const BITS = 2 ** 23;
 
 /**
- * A set of ids that errs on one side: it may take a new id for a known one, in a list of a million rows one
- * time in nine, so that a page of them is practically never taken for an old one.
+ * A set of ids that may take a new id for a known one, never the reverse. In a list of a million rows this
+ * happens to one id in nine, so practically never to a whole page.
  */
 class SeenIds {
   #bits: Uint8Array | null = null;

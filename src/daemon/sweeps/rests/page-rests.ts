@@ -39,9 +39,8 @@ export class PageRests {
   }
 
   /**
-   * True unless the last page of the list was read. The first page of a process gets one try too. It is
-   * often one that failed before: rests do not outlast the process, and old pages go
-   * first.
+   * True unless the last page of the list was read. The first page of a process gets one try too. It is often
+   * one that failed before: rests do not outlast the process, and old pages go first.
    */
   getsOneTry(inboxId: string): boolean {
     return this.#wasRead.get(inboxId) !== true;

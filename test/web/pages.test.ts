@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { DAY } from '../../src/core/clock.ts';
+import { iso } from '../../src/database/instants.ts';
 import { mirrorOn } from '../../src/mirror/mirror.ts';
 import { type Answered, type Served, served } from '../daemon/http/served.ts';
 import { cronsOfAll } from '../support/crons.ts';
@@ -102,6 +103,24 @@ test('an empty mirror says that the first copy is missing, and looks again by it
   expect(status).toBe(200);
   expect(body).toContain('This mirror is empty, and no daemon fills it.');
   expect(body).toContain('<meta http-equiv="refresh" content="5"');
+});
+
+test('an empty mirror says that its daemon has ended or cannot write', async () => {
+  const { ask, mirror, clock } = await served();
+  const renewed = async (ago: number): Promise<string> => {
+    clock.advance(2000);
+    const now = clock.now();
+    await mirror.database.execute(
+      `UPDATE leases SET command = 'inbox-mirror start', heartbeat_at = $1, expires_at = $2`,
+      iso(now - ago),
+      iso(now - ago + 20_000),
+    );
+    return (await visit(ask, '/')).body;
+  };
+  expect(await renewed(0)).toContain('The daemon makes the first copy.');
+  const silent = await renewed(60_000);
+  expect(silent).toContain('The daemon has ended or cannot write, so the first copy does not grow.');
+  expect(silent).not.toContain('makes the first copy');
 });
 
 rule('the stamp says as of when the figures are true, and turns amber when a list is stale', async () => {

@@ -27,10 +27,10 @@ export function troublesOf(status: WholeStatus, moment: Moment): (Html | string)
       !status.daemonIsSilent &&
       'No daemon runs, so no list is read on schedule. Start one with inbox-mirror start.',
     foreign?.kind === 'day' &&
-      "The account's day was full before the budget was spent: another program uses the account, or " +
+      "The account's day was full before the budget was spent: another client uses the account, or " +
         'REQUESTS_PER_DAY is too high.',
     foreign?.kind === 'rate' &&
-      'After 429s the gap between requests is longer. If they come back, another program uses the account, ' +
+      'After 429s the gap between requests is longer. If they come back, another client uses the account, ' +
         'or REQUESTS_PER_SECOND is too high.',
     webhook !== null &&
       webhook.failures > 0 &&

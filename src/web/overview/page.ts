@@ -101,10 +101,11 @@ function inboxTable(backlog: readonly InboxBacklog[], lists: readonly ListFreshn
 }
 
 function firstFilling({ daemonRuns, daemonIsSilent }: JudgedStatus, copy: FirstCopy): PageContent {
-  const sentence =
-    daemonRuns || daemonIsSilent
-      ? 'The daemon makes the first copy. Figures appear here inbox by inbox; ' +
-        'this page looks again by itself.'
+  const sentence = daemonRuns
+    ? 'The daemon makes the first copy. Figures appear here inbox by inbox; ' +
+      'this page looks again by itself.'
+    : daemonIsSilent
+      ? 'The daemon has ended or cannot write, so the first copy does not grow.'
       : html`This mirror is empty, and no daemon fills it. Start one with <code>inbox-mirror start</code>.`;
   return {
     title: 'Overview',

@@ -24,8 +24,9 @@ const SINCE_MS = 3 * DAY;
 const MOST_DOUBLINGS = 3;
 
 /**
- * True while questions about rows of the list rest at `now` (epoch ms): for an hour after one drew a 429 and
- * the pause that it began, or after two about rows of its kind did, and twice as long after each further one.
+ * True while questions about rows of the list rest at `now` (epoch ms). One 429 for its inbox, or two in a
+ * row for its kind, begin a rest. The rest lasts an hour from the end of the pause that the 429 began, and
+ * twice as long after each further 429, up to 8 hours.
  */
 export async function refusesQuestions(sql: Sql, { list, inboxId }: ListKey, now: number): Promise<boolean> {
   const newestFirst = await sql.query<Question>(

@@ -74,7 +74,7 @@ export interface BudgetLeft {
   readonly freesInMs: number;
 }
 
-/** The gate's state after a 429. `alone`: only this path is refused, while the account's limits are kept. */
+/** The gate's state after a 429. `alone`: only this path draws 429s, while the account's limits are kept. */
 export interface Paused extends GateState {
   readonly alone: boolean;
 }

@@ -99,7 +99,7 @@ export class Daemon {
       ...deps,
       account,
       onEvent,
-      onRefused: (key, error) => this.#sweeps.giveWay(key, error),
+      on429: (key, error) => this.#sweeps.giveWay(key, error),
       stopSweeps: (isWanted) => this.#sweeps.stop(isWanted, 'an order sweeps this list first'),
       onEnd: (error) => {
         if (error !== null) this.#handleWorkError(error);

@@ -15,7 +15,7 @@ import { PLACES } from '../sync/planning/planner.ts';
 import { asRecord } from '../sync/record.ts';
 import { Backoff } from './sweeps/rests/backoff.ts';
 import { patientClient } from './sweeps/client-around.ts';
-import { refusedUntil } from './sweeps/rests/cooldowns.ts';
+import { pauseEndAfter429 } from './sweeps/rests/cooldowns.ts';
 import type { Trouble } from './troubles.ts';
 
 export interface OrderRunnerDeps {
@@ -29,7 +29,7 @@ export interface OrderRunnerDeps {
   /** Stops the scheduled sweeps of the lists that an order wants, after their current pages. */
   readonly stopSweeps: (isWanted: (key: ListKey) => boolean) => Promise<void>;
   /** A 429 for a list of an order has shut the gate. */
-  readonly onRefused: (key: ListKey, error: unknown) => void;
+  readonly on429: (key: ListKey, error: unknown) => void;
   /** Called when an order has ended. @param error the reason if it stopped short, else null */
   readonly onEnd: (error: unknown) => void;
 }
@@ -169,15 +169,15 @@ export class OrderRunner {
     }
   }
 
-  /** Lets other lists go first, if requests of the order were refused or not answered. */
+  /** Lets other lists go first, if requests of the order drew 429s or were not answered. */
   #giveWay({ id }: Order, { lists, stopped }: PassReport): void {
-    const { clock, onRefused } = this.#deps;
+    const { clock, on429 } = this.#deps;
     const now = clock.monotonic();
     for (const { key, error } of lists) {
-      const pauseEnds = refusedUntil(error, clock);
+      const pauseEnds = pauseEndAfter429(error, clock);
       if (pauseEnds === null) continue;
-      onRefused(key, error);
-      // A list that alone is refused leaves the others half of the time, as a scheduled sweep of it does.
+      on429(key, error);
+      // A list that alone draws 429s leaves the others half of the time, as a scheduled sweep of it does.
       const lasts = isMirrorError(error, 'ANSWER_FAILED') ? pauseEnds - now : 0;
       this.#notBefore = Math.max(this.#notBefore, pauseEnds + Math.max(GIVE_WAY_MS, lasts));
     }

@@ -17,7 +17,7 @@ import { type LoopState, readLoopState } from './gate/loop-state.ts';
 import { type Outage, writeOutage } from './gate/outage.ts';
 import { type Failing, readFailing } from './gate/answers/failing.ts';
 import { type FailingPages, readFailingPages } from './gate/answers/failing-pages.ts';
-import { refusesQuestions } from './gate/answers/refusals.ts';
+import { questionsRest } from './gate/answers/throttling.ts';
 import { readWait, type Wait } from './gate/wait.ts';
 import { type ActivitySpan, readActivity } from './history/activity.ts';
 import { beginEpoch } from './history/epochs.ts';
@@ -135,7 +135,7 @@ export interface Mirror {
   /** The inboxes whose single pages are not served, by id. */
   failingPages(now: number): Promise<ReadonlyMap<string, FailingPages>>;
   /** True while questions about single rows of the list rest, because they drew 429s. */
-  refusesQuestions(key: ListKey, now: number): Promise<boolean>;
+  questionsRest(key: ListKey, now: number): Promise<boolean>;
   /** Why a manual request could not leave at `now`, and until when; null if it could. */
   readWait(budget: Pick<Budget, 'perDay'>, now: number): Promise<Wait | null>;
   /** The lease's holder, which may be dead; null if the lease is free. */
@@ -252,7 +252,7 @@ export function mirrorOn(database: Database): Mirror {
     loopState: () => readLoopState(database),
     failing: (now) => readFailing(database, now),
     failingPages: (now) => readFailingPages(database, now),
-    refusesQuestions: (key, now) => refusesQuestions(database, key, now),
+    questionsRest: (key, now) => questionsRest(database, key, now),
     readWait: (budget, now) => readWait(database, budget, now),
     leaseHolder: () => readLease(database),
     acquireLease: (claimant) => acquireLease(database, claimant),

@@ -14,7 +14,7 @@ import { Rates } from '../../sync/planning/pages/rates.ts';
 import { learnFrom } from '../../sync/planning/pages/value.ts';
 import { reachIn } from '../../sync/sweep.ts';
 import { Backoff } from './rests/backoff.ts';
-import { isOwnFault, refusedUntil } from './rests/cooldowns.ts';
+import { isOwnFault, pauseEndAfter429 } from './rests/cooldowns.ts';
 import { LOST } from './lost.ts';
 import { PageRests } from './rests/page-rests.ts';
 import { pacedClient } from './client-around.ts';
@@ -39,7 +39,7 @@ export interface PageReadsDeps extends ReadPages {
   /** The list is swept or ordered, or rests. */
   readonly mayNotRead: (key: ListKey) => boolean;
   /** A page drew a 429: its list gives way to others. */
-  readonly onRefused: (key: ListKey, error: unknown) => void;
+  readonly on429: (key: ListKey, error: unknown) => void;
   /** A page could not be read for a reason that concerns more than this page. */
   readonly onError: (error: unknown) => void;
   /** A list has lost its bookmarks. */
@@ -200,7 +200,7 @@ export class PageReads {
   async #afterError(page: PlannedPage, error: unknown, signal: AbortSignal): Promise<void> {
     const { clock, onEvent, onError } = this.#deps;
     const key = conversationsOf(page.inboxId);
-    if (refusedUntil(error, clock) !== null) return this.#deps.onRefused(key, error);
+    if (pauseEndAfter429(error, clock) !== null) return this.#deps.on429(key, error);
     const isFinal = reachIn(error, signal) === 'list';
     // A gone inbox has no bookmarks, and an older copy of the mirror may have others.
     if (isMirrorError(error, 'SWEEP_ENDED')) return this.reload();

@@ -11,7 +11,7 @@ import { type ListReport, NO_FIGURES, type PassEvent } from '../../sync/events.t
 import { type DueList, readAgenda } from '../../sync/planning/agenda.ts';
 import { mayBegin, type PlaceClaim, PLACES } from '../../sync/planning/planner.ts';
 import { reachIn, sweepList } from '../../sync/sweep.ts';
-import { Cooldowns, isOwnFault, refusedUntil } from './rests/cooldowns.ts';
+import { Cooldowns, isOwnFault, pauseEndAfter429 } from './rests/cooldowns.ts';
 import { listsForTest } from './outage-test.ts';
 import { clientAround } from './client-around.ts';
 import { PageReads, type PageReadsDeps, type ReadPages } from './pages.ts';
@@ -76,7 +76,7 @@ export class ScheduledSweeps {
             ...deps.readPages,
             mayNotRead: (key) => this.#isSwept(key) || this.#cooldowns.has(key, deps.clock.monotonic()),
             onLost: () => this.replan(),
-            onRefused: (key, error) => this.#afterFailure(key, error, false),
+            on429: (key, error) => this.#afterFailure(key, error, false),
             onRead: (inboxId) => {
               this.#cooldowns.end(conversationsOf(inboxId));
               deps.onRead();
@@ -126,7 +126,7 @@ export class ScheduledSweeps {
 
   /** Lets other lists go first after a pause that a 429 for this list has begun. */
   giveWay(key: ListKey, error: unknown): void {
-    const pauseEnds = refusedUntil(error, this.#deps.clock);
+    const pauseEnds = pauseEndAfter429(error, this.#deps.clock);
     if (pauseEnds !== null) this.#cooldowns.giveWay(key, pauseEnds);
   }
 
@@ -230,7 +230,7 @@ export class ScheduledSweeps {
   #afterFailure(key: ListKey, error: unknown, isFinal: boolean): void {
     const { clock, log, onError } = this.#deps;
     const isListFault = this.#isListFault(key, error);
-    const pauseEnds = refusedUntil(error, clock);
+    const pauseEnds = pauseEndAfter429(error, clock);
     if (pauseEnds !== null) this.#cooldowns.giveWay(key, pauseEnds);
     if (isListFault || isMirrorError(error, 'SERVICE_DOWN')) {
       const askedMs = (error.resumeAt?.getTime() ?? 0) - clock.now();

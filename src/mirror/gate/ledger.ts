@@ -13,7 +13,8 @@ import type { Database, Sql } from '../../database/database.ts';
 import { iso, isoOrNull } from '../../database/instants.ts';
 import { BudgetReader } from './budget-use.ts';
 import { confirmClock, followClock } from './clock.ts';
-import { countServed, isFailingAlone, refusedAloneSince, type SentRequest } from './answers/refusals.ts';
+import { isFailingAlone } from './answers/failing.ts';
+import { countServed, type SentRequest, throttledAloneSince } from './answers/throttling.ts';
 import { forgetAllRefusals, forgetRefusals, lastRefusal, mayRetry, recordRefusal } from './refused-keys.ts';
 import { GATE, Slots } from './slot.ts';
 
@@ -97,7 +98,7 @@ export class DatabaseLedger implements Ledger {
       );
       // Requests that were under way together and all draw a 429 count as one strike.
       if (sent !== undefined && before.pausedAt !== null && sent.sent_at <= before.pausedAt) return null;
-      const since = sent === undefined ? null : await refusedAloneSince(tx, sent, now);
+      const since = sent === undefined ? null : await throttledAloneSince(tx, sent, now);
       const alone = since !== null;
       // Only time ends a limit of the day, however many requests were served.
       const served = dayLimit === null ? await countServed(tx, before.endedAt, now) : 0;
@@ -111,7 +112,7 @@ export class DatabaseLedger implements Ledger {
         cause,
         alone || dayLimit !== null ? before.slowdown : slower(before, now),
       );
-      // Others are served, so the account's day was not full when the path was first refused.
+      // Others are served, so the account's day was not full when the path first drew a 429.
       if (alone)
         await tx.execute(
           `UPDATE gate_state SET day_limit = NULL, day_limit_at = NULL WHERE day_limit_at >= $1`,

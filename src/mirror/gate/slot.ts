@@ -133,9 +133,9 @@ export class Slots {
       return { granted: true, id: row.id, isTrial: Boolean(row.is_trial), slowdown: row.slowdown ?? 1 };
     }
     const [explanation] = await this.#database.query<Explanation>(...named(this.#sql.explain, values));
-    const refusal = refusalOf(explanation);
-    if (refusal.because === 'spacing') await this.#claimNext(now);
-    return refusal;
+    const denial = denialOf(explanation);
+    if (denial.because === 'spacing') await this.#claimNext(now);
+    return denial;
   }
 
   async #claimNext(now: number): Promise<void> {
@@ -176,7 +176,7 @@ interface Explanation {
   readonly frees: number | null;
 }
 
-function refusalOf(limits: Explanation | undefined): Grant & { granted: false } {
+function denialOf(limits: Explanation | undefined): Grant & { granted: false } {
   if (limits?.other_clock) return { granted: false, because: 'clock', waitMs: 0 };
   if (limits?.key_refused) return { granted: false, because: 'key', waitMs: 0 };
   if (limits?.pause) return { granted: false, because: 'pause', waitMs: limits.pause };

@@ -248,7 +248,7 @@ class LedgerGate implements Gate {
     this.#options.onEvent?.({ kind: 'clock', cause });
   }
 
-  /** Pauses the gate after a 429. @returns whether the service refuses this path alone */
+  /** Pauses the gate after a 429. @returns whether this path alone draws 429s */
   async #strike(requestId: number, answer: Answer): Promise<boolean> {
     const { ledger, onEvent, budget } = this.#options;
     const now = await this.#turnstile.ledgerNow();

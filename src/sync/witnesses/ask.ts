@@ -84,12 +84,12 @@ export function isNoWitness(error: unknown, askedBefore: boolean): error is Mirr
 }
 
 /**
- * True if a question was refused with a 429, or could not be sent for the second time because the gate is
+ * True if a question drew a 429, or could not be sent for the second time because the gate is
  * shut. Its sweep becomes complete, because its questions would otherwise keep all lists from being read; but
  * the suspects stay: a question that was not answered acquits none.
  * @param askedBefore an earlier run of the sweep had already read all pages
  */
-export function isRefusedQuestion(error: unknown, askedBefore: boolean): error is MirrorError {
+export function isThrottledQuestion(error: unknown, askedBefore: boolean): error is MirrorError {
   if (!isMirrorError(error, 'GATE_PAUSED', 'ANSWER_FAILED')) return false;
   return error.status === 429 || (askedBefore && error.code === 'GATE_PAUSED');
 }

@@ -4,7 +4,7 @@ import { listId, type ListKey } from '../../core/lists.ts';
 import type { Side } from '../../mirror/items/suspects/suspects.ts';
 import type { CallOptions } from '../../service/client.ts';
 import type { SweepDeps } from '../deps.ts';
-import { isNoWitness, isRefusedQuestion } from './ask.ts';
+import { isNoWitness, isThrottledQuestion } from './ask.ts';
 
 type Deps = Pick<SweepDeps, 'client' | 'mirror' | 'clock'>;
 
@@ -105,7 +105,7 @@ export async function searchFinds(
       const { items } = await client.search({ list, inboxId }, askBy, options);
       if (items.length > 0) return true;
     } catch (error) {
-      if (isMirrorError(error, 'LIST_FORBIDDEN') || isRefusedQuestion(error, askedBefore)) return false;
+      if (isMirrorError(error, 'LIST_FORBIDDEN') || isThrottledQuestion(error, askedBefore)) return false;
       if (!isNoWitness(error, askedBefore)) throw error;
     }
   }

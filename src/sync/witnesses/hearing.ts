@@ -2,7 +2,7 @@ import { isMirrorError, type MirrorError } from '../../core/errors.ts';
 import type { AbsentRow } from '../../mirror/items/suspects/closed-walk.ts';
 import type { Side, Suspect } from '../../mirror/items/suspects/suspects.ts';
 import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
-import { type Answer, askFor, byIdentity, isNoWitness, isRefusedQuestion } from './ask.ts';
+import { type Answer, askFor, byIdentity, isNoWitness, isThrottledQuestion } from './ask.ts';
 import { type Control, control, searchFinds } from './control.ts';
 import type { CallOptions } from '../../service/client.ts';
 import { countRows, type SweepDeps, type SweepOptions, type Tally } from '../deps.ts';
@@ -46,9 +46,10 @@ export interface Questions {
 }
 
 /**
- * `refused`: the answer cannot be used. `unanswered`: there was none. `partial`: the search has further rows.
+ * `unusable`: the answer cannot be used. `unanswered`: there was none. `partial`: the search has further
+ * rows.
  */
-type Heard = Answer['kind'] | 'refused' | 'unanswered' | 'partial';
+type Heard = Answer['kind'] | 'unusable' | 'unanswered' | 'partial';
 
 /** The service's answers for the suspects that it was asked for. */
 export interface Testimony {
@@ -63,7 +64,7 @@ export interface Testimony {
 /** The errors of a question that has no answer, but may have one later. */
 const UNANSWERED = ['ANSWER_FAILED', 'SERVICE_DOWN'] as const;
 
-const REFUSED = 'such questions have drawn 429s and rest for some hours; nothing was asked';
+const QUESTIONS_REST = 'such questions have drawn 429s and rest for some hours; nothing was asked';
 
 /**
  * Asks for each suspect of a sweep and writes the answers.
@@ -80,8 +81,8 @@ export async function hearSuspects(
   tally: Tally,
 ): Promise<Testimony> {
   const hearing = new Hearing(deps, sweep, questions, settling, tally);
-  if (await deps.mirror.refusesQuestions(sweep, deps.clock.now())) {
-    deps.onEvent({ kind: 'asking-ended', key: sweep, cause: REFUSED });
+  if (await deps.mirror.questionsRest(sweep, deps.clock.now())) {
+    deps.onEvent({ kind: 'asking-ended', key: sweep, cause: QUESTIONS_REST });
     return { answers: hearing.answers, extent: 'unanswered' };
   }
   deps.onEvent({ kind: 'asking', key: sweep, suspects: questions.asked.length });
@@ -89,10 +90,10 @@ export async function hearSuspects(
     await hearing.hear();
     return { answers: hearing.answers, extent: hearing.isWithheld ? 'cut' : 'whole' };
   } catch (error) {
-    const isRefused = isRefusedQuestion(error, settling.askedBefore);
-    if (!isRefused && !isNoWitness(error, settling.askedBefore)) throw error;
+    const isThrottled = isThrottledQuestion(error, settling.askedBefore);
+    if (!isThrottled && !isNoWitness(error, settling.askedBefore)) throw error;
     deps.onEvent({ kind: 'asking-ended', key: sweep, cause: error.message });
-    const isUnanswered = isRefused || isMirrorError(error, ...UNANSWERED);
+    const isUnanswered = isThrottled || isMirrorError(error, ...UNANSWERED);
     return { answers: hearing.answers, extent: isUnanswered ? 'unanswered' : 'cut' };
   }
 }
@@ -223,7 +224,7 @@ class Hearing {
         ? { kind: 'open', refusal: STRANGER }
         : answer;
     } catch (error) {
-      if (isRefusedQuestion(error, this.#askedBefore)) {
+      if (isThrottledQuestion(error, this.#askedBefore)) {
         // The row was asked for: the next time, others go first.
         await this.#settle(suspect, { kind: 'open', refusal: error.message });
         throw error;
@@ -243,7 +244,7 @@ class Hearing {
       this.#proof = (await this.#isUnsteady()) ? 'unsteady' : await this.#askControl(suspect.id, side);
     } catch (error) {
       // As in `#ask`: the next time, other suspects go first.
-      if (isRefusedQuestion(error, this.#askedBefore)) await this.#settle(suspect, { kind: 'open' });
+      if (isThrottledQuestion(error, this.#askedBefore)) await this.#settle(suspect, { kind: 'open' });
       throw error;
     }
     if (this.#proof !== 'returned') this.#withhold(this.#proof);
@@ -293,6 +294,6 @@ class Hearing {
 function heardOf(answer: Answer): Heard {
   if (answer.kind !== 'open') return answer.kind;
   if (isMirrorError(answer.fault, ...UNANSWERED)) return 'unanswered';
-  if (answer.refusal !== undefined) return 'refused';
+  if (answer.refusal !== undefined) return 'unusable';
   return answer.isPartial === true ? 'partial' : 'open';
 }

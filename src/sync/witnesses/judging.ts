@@ -182,10 +182,10 @@ function provesAbsence(
  * search is refused, or that have no address or name to search by. Of a batch, all of them if one is so.
  */
 function unclearIn({ answers }: Testimony, left: readonly Suspect[], isBatch: boolean): readonly Suspect[] {
-  const unheard = left.filter(({ id, askBy }) => !askBy || answers.get(id) === 'refused');
+  const unheard = left.filter(({ id, askBy }) => !askBy || answers.get(id) === 'unusable');
   const partial = left.filter(({ id }) => answers.get(id) === 'partial');
   // The searches that a later run sends may be refused too.
-  const unsure = left.filter(({ id, askBy }) => !askBy || (answers.get(id) ?? 'refused') === 'refused');
+  const unsure = left.filter(({ id, askBy }) => !askBy || (answers.get(id) ?? 'unusable') === 'unusable');
   const unclear = unheard.length > 0 && unsure.length > MOST_UNPROVEN ? [...unheard, ...partial] : partial;
   return isBatch && unclear.length > 0 ? left : unclear;
 }

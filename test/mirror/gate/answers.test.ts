@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { HOUR, MINUTE } from '../../../src/core/clock.ts';
 import { iso } from '../../../src/database/instants.ts';
-import { refusedAloneSince } from '../../../src/mirror/gate/answers/refusals.ts';
+import { throttledAloneSince } from '../../../src/mirror/gate/answers/throttling.ts';
 import { mirrorOn } from '../../../src/mirror/mirror.ts';
 import type { TestMirror } from '../../support/mirror.ts';
 import { firstInbox } from '../../support/rows.ts';
@@ -85,7 +85,7 @@ test('lists of an inbox draw 429s alone if the list of inboxes is served, and no
       { list: 'tags', agoMs: 10 * MINUTE, status: 429 },
     ]);
     const sent = { path: '/inboxes/1/conversations', reason: 'manual', list: 'conversations', inbox_id: '1' };
-    const since = await refusedAloneSince(mirror.database, sent, mirror.clock.now());
+    const since = await throttledAloneSince(mirror.database, sent, mirror.clock.now());
     expect(since?.getTime() ?? null).toBe(refused ? null : mirror.clock.now() - HOUR);
   }
 });
@@ -128,7 +128,7 @@ test.each([
     iso(mirror.clock.now() - MINUTE),
   );
   const key = { list: 'conversations', inboxId: '1' } as const;
-  expect(await mirrorOn(mirror.database).refusesQuestions(key, mirror.clock.now())).toBe(rests);
+  expect(await mirrorOn(mirror.database).questionsRest(key, mirror.clock.now())).toBe(rests);
 });
 
 test('pages fail no more once a walk of their list was served', async () => {

@@ -14,7 +14,7 @@ export class Cooldowns {
   /** When the last pause ends that a 429 for the list has begun, for lists that were not answered since. */
   readonly #pauseEnds = new Map<string, number>();
   /** The lists whose 429s have shut the gate. */
-  readonly #refused = new Backoff({ firstMs: GIVE_WAY_MS, longestMs: GIVE_WAY_MS });
+  readonly #givingWay = new Backoff({ firstMs: GIVE_WAY_MS, longestMs: GIVE_WAY_MS });
   readonly #kinds = new KindRests();
   /** The lists that failed when no other list was answered, so that the service may be to blame. */
   readonly #inOutage = new Set<string>();
@@ -46,7 +46,7 @@ export class Cooldowns {
   giveWay(key: ListKey, pauseEnds: number): void {
     this.#pauseEnds.set(listId(key), pauseEnds);
     for (const [id, ownEnds] of this.#pauseEnds)
-      if (pauseEnds - ownEnds < LETS_OTHERS_FIRST_MS) this.#refused.begin(id, pauseEnds);
+      if (pauseEnds - ownEnds < LETS_OTHERS_FIRST_MS) this.#givingWay.begin(id, pauseEnds);
     this.#kinds.giveWay(key, pauseEnds + GIVE_WAY_MS);
   }
 
@@ -63,7 +63,7 @@ export class Cooldowns {
 
   end(key: ListKey): void {
     this.#backoff.end(listId(key));
-    this.#refused.end(listId(key));
+    this.#givingWay.end(listId(key));
     this.#pauseEnds.delete(listId(key));
     this.#kinds.noteAnswer(key);
     this.#inOutage.delete(listId(key));
@@ -71,7 +71,7 @@ export class Cooldowns {
   }
 
   has(key: ListKey, now: number): boolean {
-    return Math.max(this.until(key), this.#refused.until(listId(key))) > now;
+    return Math.max(this.until(key), this.#givingWay.until(listId(key))) > now;
   }
 
   /** True from {@link begin} until the list is read, also when its cooldown is over. */
@@ -113,7 +113,7 @@ export class Cooldowns {
 }
 
 /** When the pause ends that a 429 for the failed request has begun, monotonic ms; null: it drew none. */
-export function refusedUntil(error: unknown, clock: Clock): number | null {
+export function pauseEndAfter429(error: unknown, clock: Clock): number | null {
   if (!isMirrorError(error, 'GATE_PAUSED', 'ANSWER_FAILED') || error.status !== 429) return null;
   return clock.monotonic() + Math.max(0, (error.resumeAt?.getTime() ?? 0) - clock.now());
 }

@@ -1,4 +1,4 @@
-import { DAY } from '../../../core/clock.ts';
+import { DAY, HOUR } from '../../../core/clock.ts';
 import { listId, type ListName } from '../../../core/lists.ts';
 import type { Sql } from '../../../database/database.ts';
 import { iso } from '../../../database/instants.ts';
@@ -87,4 +87,27 @@ class Failures<Name> {
     const spanMs = last.sent_at.getTime() - first.sent_at.getTime();
     this.failing.set(name, { requests: requests + 1, spanMs, alone, first, last });
   }
+}
+
+/**
+ * True if a request failed although the service answers others, so that its path alone fails. The service has
+ * answered another request since the previous failure, or since the path's own previous failure: two broken
+ * lists that are read one after the other are no outage. For a question about a single row, the failures of
+ * other such questions do not count: their paths differ, and their cause is one. Only answers of the last
+ * hour count. In a pause that no answer has ended yet, only those since it began count.
+ */
+export async function isFailingAlone(sql: Sql, requestId: number, now: number): Promise<boolean> {
+  const before = 'SELECT id, path, status FROM requests WHERE id < $2';
+  const isKin = `reason = 'probe' AND (SELECT reason FROM requests WHERE id = $2) = 'probe'`;
+  const [row] = await sql.query<{ served: number }>(
+    `SELECT count(*) AS served FROM requests WHERE sent_at > $1 AND id <> $2 AND ${IS_SERVED}
+       AND sent_at > COALESCE((SELECT paused_at FROM gate_state), $1)
+       AND (id > (SELECT COALESCE(max(id), 0) FROM (${before} AND sent_at > $1
+           AND NOT (${isKin})) AS recent WHERE status >= 500)
+         OR id > (SELECT id FROM (${before} AND path = (SELECT path FROM requests WHERE id = $2)
+           ORDER BY id DESC LIMIT 1) AS own WHERE status >= 500))`,
+    iso(now - HOUR),
+    requestId,
+  );
+  return (row?.served ?? 0) > 0;
 }

@@ -5,9 +5,9 @@ import { iso } from '../../../database/instants.ts';
 import { IS_SERVED } from './around.ts';
 
 /** A path, or a kind of question, that drew this many 429s in a row may have a limit of its own. */
-const LEAST_REFUSALS = 2;
+const LEAST_429S = 2;
 
-/** The account is not refused if, since the first of them, ten other requests were served. */
+/** The account is not throttled if, since the first of them, ten other requests were served. */
 const LEAST_SERVED = 10;
 
 /**
@@ -28,7 +28,7 @@ const MOST_DOUBLINGS = 3;
  * row for its kind, begin a rest. The rest lasts an hour from the end of the pause that the 429 began, and
  * twice as long after each further 429, up to 8 hours.
  */
-export async function refusesQuestions(sql: Sql, { list, inboxId }: ListKey, now: number): Promise<boolean> {
+export async function questionsRest(sql: Sql, { list, inboxId }: ListKey, now: number): Promise<boolean> {
   const newestFirst = await sql.query<Question>(
     `SELECT sent_at, inbox_id, status FROM requests
      WHERE sent_at > $1 AND reason = 'probe' AND list = $2 AND status IS NOT NULL
@@ -39,7 +39,7 @@ export async function refusesQuestions(sql: Sql, { list, inboxId }: ListKey, now
   const pauseEnds = await ownPauseEnds(sql, newestFirst[0]);
   const ofInbox = newestFirst.filter(({ inbox_id: id }) => id === inboxId);
   return (
-    restsAfter(ofInbox, 1, { pauseEnds, now }) || restsAfter(newestFirst, LEAST_REFUSALS, { pauseEnds, now })
+    restsAfter(ofInbox, 1, { pauseEnds, now }) || restsAfter(newestFirst, LEAST_429S, { pauseEnds, now })
   );
 }
 
@@ -67,19 +67,19 @@ function restsAfter(
   { pauseEnds, now }: { pauseEnds: number; now: number },
 ): boolean {
   const answered = newestFirst.findIndex(({ status }) => status !== 429);
-  const refused = answered === -1 ? newestFirst.length : answered;
+  const throttled = answered === -1 ? newestFirst.length : answered;
   const last = newestFirst[0];
-  if (last === undefined || refused < least) return false;
+  if (last === undefined || throttled < least) return false;
   // Else a question would be the first request after a long pause, and begin the next one.
   const from = Math.max(last.sent_at.getTime(), pauseEnds);
-  return now - from < HOUR * 2 ** Math.min(refused - least, MOST_DOUBLINGS);
+  return now - from < HOUR * 2 ** Math.min(throttled - least, MOST_DOUBLINGS);
 }
 
 /**
  * With this many 429s in an hour, served requests take no strike away: at the full rate each request of
- * another client collides with one of this mirror, and both are refused.
+ * another client collides with one of this mirror, and both draw a 429.
  */
-const REFUSALS_OF_A_STORM = 12;
+const STORM_429S = 12;
 
 /**
  * The number of requests that were served since a pause ended at `since`, if they count against its strikes
@@ -87,13 +87,13 @@ const REFUSALS_OF_A_STORM = 12;
  */
 export async function countServed(sql: Sql, since: Date | null, now: number): Promise<number> {
   if (since === null) return 0;
-  const [row] = await sql.query<{ served: number; refused: number }>(
+  const [row] = await sql.query<{ served: number; throttled: number }>(
     `SELECT (SELECT count(*) FROM requests WHERE sent_at >= $1 AND ${IS_SERVED}) AS served,
-       (SELECT count(*) FROM requests WHERE sent_at > $2 AND status = 429) AS refused`,
+       (SELECT count(*) FROM requests WHERE sent_at > $2 AND status = 429) AS throttled`,
     iso(since.getTime()),
     iso(now - HOUR),
   );
-  return row === undefined || row.refused >= REFUSALS_OF_A_STORM ? 0 : row.served;
+  return row === undefined || row.throttled >= STORM_429S ? 0 : row.served;
 }
 
 export interface SentRequest {
@@ -109,9 +109,9 @@ type Condition = readonly [sql: string, ...values: (string | null)[]];
 /**
  * Since when requests of this kind alone draw 429s; null if they do not. In the hour before `now` (epoch ms)
  * none of them was served, and since the first of their 429s in a row others were served, and none of these
- * was refused. The account's limits are then kept.
+ * drew one. The account's limits are then kept.
  */
-export async function refusedAloneSince(sql: Sql, sent: SentRequest, now: number): Promise<Date | null> {
+export async function throttledAloneSince(sql: Sql, sent: SentRequest, now: number): Promise<Date | null> {
   for (const condition of kindsOf(sent)) {
     const since = await aloneSince(sql, condition, now);
     if (since !== null) return since;
@@ -144,47 +144,24 @@ async function aloneSince(sql: Sql, [isOwn, ...values]: Condition, now: number):
     ...values,
   );
   if (served !== undefined && served.sent_at.getTime() > now - HOUR) return null;
-  const refusals = await sql.query<{ sent_at: Date }>(
+  const throttled = await sql.query<{ sent_at: Date }>(
     `SELECT sent_at FROM requests WHERE sent_at > $1 AND ${isOwn} AND status = 429
-     ORDER BY sent_at LIMIT ${LEAST_REFUSALS}`,
+     ORDER BY sent_at LIMIT ${LEAST_429S}`,
     iso(served?.sent_at ?? now - SINCE_MS),
     ...values,
   );
-  const [first] = refusals;
+  const [first] = throttled;
   if (first === undefined) return null;
   const isLong = now - first.sent_at.getTime() >= LONG_MS;
-  if (refusals.length < LEAST_REFUSALS && !isLong) return null;
-  const [others] = await sql.query<{ served: number; refused: number }>(
+  if (throttled.length < LEAST_429S && !isLong) return null;
+  const [others] = await sql.query<{ served: number; throttled: number }>(
     `SELECT (SELECT count(*) FROM requests WHERE sent_at > $1 AND NOT (${isOwn}) AND ${IS_SERVED}) AS served,
        (SELECT count(*) FROM requests AS other WHERE sent_at > $1 AND NOT (${isOwn}) AND status = 429
-          AND other.path IN (SELECT path FROM requests WHERE sent_at > $1 AND ${IS_SERVED})) AS refused`,
+          AND other.path IN (SELECT path FROM requests WHERE sent_at > $1 AND ${IS_SERVED})) AS throttled`,
     iso(first.sent_at),
     ...values,
   );
   const least = isLong ? LEAST_SERVED_AFTER_LONG : LEAST_SERVED;
-  const isAlone = others !== undefined && others.refused === 0 && others.served >= least;
+  const isAlone = others !== undefined && others.throttled === 0 && others.served >= least;
   return isAlone ? first.sent_at : null;
-}
-
-/**
- * True if a request failed although the service answers others, so that its path alone fails. The service has
- * answered another request since the previous failure, or since the path's own previous failure: two broken
- * lists that are read one after the other are no outage. For a question about a single row, the failures of
- * other such questions do not count: their paths differ, and their cause is one. Only answers of the last
- * hour count. In a pause that no answer has ended yet, only those since it began count.
- */
-export async function isFailingAlone(sql: Sql, requestId: number, now: number): Promise<boolean> {
-  const before = 'SELECT id, path, status FROM requests WHERE id < $2';
-  const isKin = `reason = 'probe' AND (SELECT reason FROM requests WHERE id = $2) = 'probe'`;
-  const [row] = await sql.query<{ served: number }>(
-    `SELECT count(*) AS served FROM requests WHERE sent_at > $1 AND id <> $2 AND ${IS_SERVED}
-       AND sent_at > COALESCE((SELECT paused_at FROM gate_state), $1)
-       AND (id > (SELECT COALESCE(max(id), 0) FROM (${before} AND sent_at > $1
-           AND NOT (${isKin})) AS recent WHERE status >= 500)
-         OR id > (SELECT id FROM (${before} AND path = (SELECT path FROM requests WHERE id = $2)
-           ORDER BY id DESC LIMIT 1) AS own WHERE status >= 500))`,
-    iso(now - HOUR),
-    requestId,
-  );
-  return (row?.served ?? 0) > 0;
 }

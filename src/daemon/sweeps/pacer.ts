@@ -16,18 +16,19 @@ export interface PacerDeps extends BusyHoursDeps {
 }
 
 /**
- * Spreads the requests of scheduled sweeps over the day. Tokens accrue at the pace (`sync/planning/pace.ts`),
- * at most an hour's worth, so that an hour without requests is made up at once and a longer one over the day.
- * The mirror keeps them over a restart. A new mirror has none, because nothing was missed.
+ * Spreads the requests of scheduled sweeps over the day. Credits accrue at the pace
+ * (`sync/planning/pace.ts`), at most an hour's worth, so that an hour without requests is made up at once and
+ * a longer one over the day. The mirror keeps them over a restart. A new mirror has none, because nothing was
+ * missed.
  */
 export class Pacer {
   readonly hours: BusyHours;
   readonly #deps: PacerDeps;
-  /** The requests that wait for a token, in order. */
+  /** The requests that wait for a credit, in order. */
   readonly #queue: symbol[] = [];
   readonly #savings = new Savings();
-  /** The tokens at the instant `at`, in monotonic ms. None accrue before the ledger is read. */
-  readonly #bucket: { tokens: number; at: number; anHour: number };
+  /** The credits at the instant `at`, in monotonic ms. None accrue before the ledger is read. */
+  readonly #bucket: { credits: number; at: number; anHour: number };
   /** Requests that scheduled work may send before the ledger is read again. */
   #left = 0;
   /** The requests that walks have saved up for, and have not sent yet. */
@@ -39,12 +40,12 @@ export class Pacer {
   constructor(deps: PacerDeps) {
     this.#deps = deps;
     this.hours = new BusyHours(deps);
-    this.#bucket = { tokens: 0, at: deps.clock.monotonic(), anHour: 0 };
+    this.#bucket = { credits: 0, at: deps.clock.monotonic(), anHour: 0 };
   }
 
   /**
    * Waits until a scheduled request may go to the gate. An `isFree` one goes at once while more than an
-   * hour's share of the budget is left. It takes a token if there is one: while lists are filled faster than
+   * hour's share of the budget is left. It takes a credit if there is one: while lists are filled faster than
    * the pace, nothing is missed.
    * @throws the signal's reason
    */
@@ -75,20 +76,20 @@ export class Pacer {
   }
 
   /**
-   * Takes a token before it has accrued: the next requests wait for it. Waits only if the budget is used up.
+   * Takes a credit before it has accrued: the next requests wait for it. Waits only if the budget is used up.
    * @throws the signal's reason
    */
   async takeAhead(signal: AbortSignal): Promise<void> {
     await this.#readLedger();
     if (this.#left < 1) return await this.take(false, signal);
     this.#accrue();
-    this.#bucket.tokens -= 1;
+    this.#bucket.credits -= 1;
     this.#left -= 1;
   }
 
   /**
    * Waits until a walk may send requests in a row, {@link mostInStreak} at most. It saves up a share of the
-   * tokens that accrue, and those that the bucket cannot hold.
+   * credits that accrue, and those that the bucket cannot hold.
    * @param list the walk's list, which finds again what it had saved when it was interrupted
    * @param requests how many; it may become fewer
    * @throws the signal's reason
@@ -97,16 +98,16 @@ export class Pacer {
     const { budget, clock } = this.#deps;
     await this.#readLedger();
     const saver = this.#savings.begin(list);
-    saver.tokens += this.#takeSurplus();
+    saver.credits += this.#takeSurplus();
     try {
       for (;;) {
         signal.throwIfAborted();
         await this.#readLedger();
         const wanted = Math.min(requests(), mostInStreak(budget));
         this.#accrue();
-        const waitMs = this.#waitUntil(wanted, saver.tokens, this.#savings.shareOf(saver));
+        const waitMs = this.#waitUntil(wanted, saver.credits, this.#savings.shareOf(saver));
         if (waitMs <= 0) {
-          saver.tokens -= wanted;
+          saver.credits -= wanted;
           this.#left -= wanted;
           return this.#purseOf(list, wanted);
         }
@@ -121,71 +122,71 @@ export class Pacer {
   async resume(list: string): Promise<Purse | null> {
     await this.#readLedger();
     const saver = this.#savings.begin(list);
-    const requests = Math.floor(saver.tokens);
-    saver.tokens -= requests;
+    const requests = Math.floor(saver.credits);
+    saver.credits -= requests;
     this.#savings.end(saver, this.#deps.clock.monotonic());
     if (requests === 0) return null;
     this.#left -= requests;
     return this.#purseOf(list, requests);
   }
 
-  /** Puts tokens back that no request could use. They may be more than an hour's worth. */
+  /** Puts credits back that no request could use. They may be more than an hour's worth. */
   giveBack(requests: number): void {
     this.#accrue();
-    this.#bucket.tokens += requests;
+    this.#bucket.credits += requests;
     this.#left += requests;
   }
 
   #purseOf(list: string, requests: number): Purse {
-    const purse = new Purse(requests, (tokens, isDone) => {
+    const purse = new Purse(requests, (credits, isDone) => {
       this.#purses.delete(purse);
-      if (isDone) return this.giveBack(tokens);
-      this.#left += tokens;
-      this.#savings.keep({ list, tokens }, this.#deps.clock.monotonic());
+      if (isDone) return this.giveBack(credits);
+      this.#left += credits;
+      this.#savings.keep({ list, credits }, this.#deps.clock.monotonic());
     });
     this.#purses.add(purse);
     return purse;
   }
 
-  /** Milliseconds until the bucket holds `tokens`, or until the ledger is read again. See {@link take}. */
-  #waitFor(tokens: number, isFree: boolean): number {
+  /** Milliseconds until the bucket holds `credits`, or until the ledger is read again. See {@link take}. */
+  #waitFor(credits: number, isFree: boolean): number {
     if (isFree && this.#left > hourlyShare(this.#deps.budget)) return 0;
     this.#accrue();
-    return this.#waitUntil(tokens, this.#bucket.tokens, this.#savings.othersShare());
+    return this.#waitUntil(credits, this.#bucket.credits, this.#savings.othersShare());
   }
 
-  /** Milliseconds until `wanted` tokens are there at this share of the pace, or the ledger is read again. */
-  #waitUntil(wanted: number, tokens: number, share: number): number {
+  /** Milliseconds until `wanted` credits are there at this share of the pace, or the ledger is read again. */
+  #waitUntil(wanted: number, credits: number, share: number): number {
     const untilRead = Math.max(1, this.#readAt + this.#readEveryMs() - this.#deps.clock.monotonic());
     if (this.#left < wanted) return untilRead;
-    if (tokens >= wanted) return 0;
-    return Math.min(untilRead, Math.ceil(((wanted - tokens) * HOUR) / (share * this.#bucket.anHour)));
+    if (credits >= wanted) return 0;
+    return Math.min(untilRead, Math.ceil(((wanted - credits) * HOUR) / (share * this.#bucket.anHour)));
   }
 
   /** Takes what the bucket holds beyond an hour's worth: a walk has given it back. */
   #takeSurplus(): number {
     this.#accrue();
-    const surplus = Math.max(0, this.#bucket.tokens - mostCredit(this.#bucket.anHour));
-    this.#bucket.tokens -= surplus;
+    const surplus = Math.max(0, this.#bucket.credits - mostCredit(this.#bucket.anHour));
+    this.#bucket.credits -= surplus;
     return surplus;
   }
 
   #spend(): void {
     this.#accrue();
     // A free request makes no debt, and repays none.
-    const { tokens } = this.#bucket;
-    this.#bucket.tokens = Math.max(Math.min(0, tokens), tokens - 1);
+    const { credits } = this.#bucket;
+    this.#bucket.credits = Math.max(Math.min(0, credits), credits - 1);
     this.#left -= 1;
   }
 
   #accrue(): void {
     const bucket = this.#bucket;
     const at = this.#deps.clock.monotonic();
-    bucket.tokens += this.#savings.takeLapsed(at);
+    bucket.credits += this.#savings.takeLapsed(at);
     const accrued = ((at - bucket.at) * bucket.anHour) / HOUR;
-    const most = Math.max(mostCredit(bucket.anHour), bucket.tokens);
-    const spendable = Math.min(most - bucket.tokens, accrued * this.#savings.othersShare());
-    bucket.tokens += spendable;
+    const most = Math.max(mostCredit(bucket.anHour), bucket.credits);
+    const spendable = Math.min(most - bucket.credits, accrued * this.#savings.othersShare());
+    bucket.credits += spendable;
     this.#savings.add(accrued - spendable);
     bucket.at = at;
   }
@@ -210,18 +211,18 @@ export class Pacer {
     if (!this.#isRestored) await this.#restore(anHour, now);
     this.#accrue();
     this.#bucket.anHour = anHour;
-    const { tokens } = this.#bucket;
+    const { credits } = this.#bucket;
     const single = anHour * this.#savings.othersShare();
-    await mirror.saveCredit({ requests: tokens, at: now, anHour: single, saved: this.#savings.byList() });
+    await mirror.saveCredit({ requests: credits, at: now, anHour: single, saved: this.#savings.byList() });
     this.#readAt = clock.monotonic();
   }
 
-  /** The tokens after a start: restarts gain nothing, because the requests since the record count. */
+  /** The credits after a start: restarts gain nothing, because the requests since the record count. */
   async #restore(anHour: number, now: number): Promise<void> {
     const { mirror, clock } = this.#deps;
     const credit = await mirror.credit();
     if (credit !== null) {
-      this.#bucket.tokens = await missedUntil(credit, mirror.budget, anHour, now);
+      this.#bucket.credits = await missedUntil(credit, mirror.budget, anHour, now);
       this.#savings.restore(credit.saved, clock.monotonic());
     }
     this.#isRestored = true;

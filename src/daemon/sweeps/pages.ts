@@ -44,11 +44,11 @@ export interface PageReadsDeps extends ReadPages {
   readonly onError: (error: unknown) => void;
   /** A list has lost its bookmarks. */
   readonly onLost: () => void;
-  /** A page of this inbox was read, so the next one may wait for its token. */
+  /** A page of this inbox was read, so the next one may wait for its credit. */
   readonly onRead: (inboxId: string) => void;
 }
 
-/** Pages that wait for their token, or are being read, at a time. */
+/** Pages that wait for their credit, or are being read, at a time. */
 const PAGES_AT_ONCE = 2;
 
 /**
@@ -66,7 +66,7 @@ const LIST_REST_MS = 10 * MINUTE;
 /** The learned rates are written at most once in this many ms. */
 const SAVE_EVERY_MS = MINUTE;
 
-/** Reads single pages of conversations: a page for each token that the sweeps leave. */
+/** Reads single pages of conversations: a page for each credit that the sweeps leave. */
 export class PageReads {
   readonly #deps: PageReadsDeps;
   readonly #plan = new PagePlan();
@@ -90,7 +90,7 @@ export class PageReads {
     this.#deps = deps;
   }
 
-  /** Begins to wait for the tokens of the next pages, if any list has bookmarks. */
+  /** Begins to wait for the credits of the next pages, if any list has bookmarks. */
   async begin(): Promise<void> {
     if (this.#deps.clock.monotonic() < this.#notBefore) return;
     await this.#load();
@@ -158,7 +158,7 @@ export class PageReads {
 
   async #readPage(page: PlannedPage, signal: AbortSignal): Promise<void> {
     const { mirror, account, clock, goneAfterMs, onEvent, pacer } = this.#deps;
-    // The page's own request has its token already; the account's and the suspects' take further ones. A
+    // The page's own request has its credit already; the account's and the suspects' take further ones. A
     // second page tells why a page token was refused: a restart while it waits would lose the refusal.
     let isPaid = true;
     const client = pacedClient(this.#deps.client, async ({ reason }) => {
@@ -293,7 +293,7 @@ export class PageReads {
 }
 
 interface PageRead {
-  /** Null while it waits for its token. */
+  /** Null while it waits for its credit. */
   inboxId: string | null;
   readonly stop: AbortController;
   ended: Promise<void>;

@@ -1,7 +1,7 @@
 import { HOUR } from '../../core/clock.ts';
 import type { Credit } from '../../mirror/settings/credit.ts';
 
-/** The walks that save up get this share of the tokens that accrue; the others continue more slowly. */
+/** The walks that save up get this share of the credits that accrue; the others continue more slowly. */
 const SAVED = 1 / 2;
 
 /** A walk that was interrupted finds again for this many ms what it had saved and not spent. */
@@ -36,29 +36,29 @@ export class Purse {
   }
 }
 
-/** A walk that saves up, and its tokens. */
+/** A walk that saves up, and its credits. */
 export interface Saver {
   readonly list: string;
-  tokens: number;
+  credits: number;
 }
 
 /**
- * The pacer's tokens that walks save up, to read their pages in a row. Walks save up one after another. What
+ * The pacer's credits that walks save up, to read their pages in a row. Walks save up one after another. What
  * an interrupted walk has saved stays its own for an hour, even if the daemon restarts. Times are monotonic
  * ms.
  */
 export class Savings {
   readonly #savers: Saver[] = [];
-  readonly #kept = new Map<string, { readonly tokens: number; readonly until: number }>();
+  readonly #kept = new Map<string, { readonly credits: number; readonly until: number }>();
 
   /** Keeps what the walks of the last daemon had saved. */
   restore(saved: Credit['saved'], now: number): void {
-    for (const [list, tokens] of Object.entries(saved ?? {})) this.keep({ list, tokens }, now);
+    for (const [list, credits] of Object.entries(saved ?? {})) this.keep({ list, credits }, now);
   }
 
   /** A walk saves up from now on. It finds what it had saved before it was interrupted. */
   begin(list: string): Saver {
-    const saver = { list, tokens: this.#kept.get(list)?.tokens ?? 0 };
+    const saver = { list, credits: this.#kept.get(list)?.credits ?? 0 };
     this.#kept.delete(list);
     this.#savers.push(saver);
     return saver;
@@ -71,41 +71,41 @@ export class Savings {
   }
 
   /** Keeps what an interrupted walk has not spent. */
-  keep({ list, tokens }: Saver, now: number): void {
-    const all = (this.#kept.get(list)?.tokens ?? 0) + tokens;
-    if (all > 0) this.#kept.set(list, { tokens: all, until: now + KEPT_MS });
+  keep({ list, credits }: Saver, now: number): void {
+    const all = (this.#kept.get(list)?.credits ?? 0) + credits;
+    if (all > 0) this.#kept.set(list, { credits: all, until: now + KEPT_MS });
   }
 
-  /** The part of the tokens that accrue which a walk gets. */
+  /** The part of the credits that accrue which a walk gets. */
   shareOf(saver: Saver): number {
     return saver === this.#savers[0] ? SAVED : 0;
   }
 
-  /** The part of the tokens that accrue which is left to single requests. */
+  /** The part of the credits that accrue which is left to single requests. */
   othersShare(): number {
     return this.#savers.length > 0 ? 1 - SAVED : 1;
   }
 
-  /** Gives the first walk that saves its tokens. */
-  add(tokens: number): void {
+  /** Gives the first walk that saves its credits. */
+  add(credits: number): void {
     const [first] = this.#savers;
-    if (first !== undefined) first.tokens += tokens;
+    if (first !== undefined) first.credits += credits;
   }
 
-  /** Takes away the tokens of the walks that did not come back in time. @returns how many */
+  /** Takes away the credits of the walks that did not come back in time. @returns how many */
   takeLapsed(now: number): number {
     let lapsed = 0;
-    for (const [list, { tokens, until }] of this.#kept) {
+    for (const [list, { credits, until }] of this.#kept) {
       if (now < until) continue;
-      lapsed += tokens;
+      lapsed += credits;
       this.#kept.delete(list);
     }
     return lapsed;
   }
 
-  /** The tokens by list, for the record. */
+  /** The credits by list, for the record. */
   byList(): Record<string, number> {
-    const kept = [...this.#kept].map(([list, { tokens }]) => ({ list, tokens }));
-    return Object.fromEntries([...kept, ...this.#savers].map(({ list, tokens }) => [list, tokens]));
+    const kept = [...this.#kept].map(([list, { credits }]) => ({ list, credits }));
+    return Object.fromEntries([...kept, ...this.#savers].map(({ list, credits }) => [list, credits]));
   }
 }

@@ -47,10 +47,10 @@ export class Turn {
   /**
    * Sends a request when it may go to the gate. Stops the sweep at the end of its turn, before a page:
    * questions about rows come to an end by themselves, and would begin again. A first filling need not wait
-   * for the pace until it has cost a day's requests. A walk that must not pause saves up the tokens of its
-   * pages first. If it was interrupted amid them, it resumes with those that it has not spent.
+   * for the pace until it has cost a day's requests. A walk that must not pause saves up a credit for each of
+   * its pages first. If it was interrupted amid them, it resumes with those that it has not spent.
    * @throws the signal's reason, the error of the request, or StreakBroken if a walk that must not pause
-   *   would wait amid pages, or its token has expired while it was interrupted
+   *   would wait amid pages, or its page token expired while it was interrupted
    */
   async send<Answer>(request: () => Promise<Answer>, call: PageCall): Promise<Answer> {
     await this.#waitFor(call);
@@ -87,7 +87,7 @@ export class Turn {
     return true;
   }
 
-  /** Stops a sweep whose turn is over; the next wait for a token then throws. */
+  /** Stops a sweep whose turn is over; the next wait for a credit then throws. */
   #stopAtEnd(): void {
     const isOver = this.#requests > this.#list.spent && this.#requests % turnOf(this.#deps.budget) === 0;
     if (isOver) this.#stop.abort(new MirrorError('STOPPED', TURN_OVER));

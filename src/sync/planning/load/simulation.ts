@@ -62,7 +62,7 @@ export function worstAges(
   };
   const running: SimulatedSweep[] = [];
   const anHour = hourlyShare(budget);
-  let tokens = 0;
+  let credits = 0;
   for (let at = now; at < now + DAYS * DAY; at += STEP_MS) {
     for (const name of LIST_NAMES) {
       const slot = crons[name].next(at - STEP_MS);
@@ -70,12 +70,12 @@ export function worstAges(
       const due = { dueSince: slot, countsFrom: earliestStart(slot, crons[name].next(slot)) };
       for (const list of simulated) if (list.key.list === name) Object.assign(list, due);
     }
-    tokens = Math.min(Math.max(1, anHour), tokens + (anHour * STEP_MS) / HOUR);
-    if (tokens < 1) continue;
+    credits = Math.min(Math.max(1, anHour), credits + (anHour * STEP_MS) / HOUR);
+    if (credits < 1) continue;
     const queue = dueAt(simulated, running, budget, at);
-    for (; tokens >= 1; tokens -= 1) {
+    for (; credits >= 1; credits -= 1) {
       begin(queue, running, at);
-      // The sweeps take their tokens in turn.
+      // The sweeps take their credits in turn.
       const sweep = running.shift();
       if (sweep === undefined) break;
       sweep.remaining -= 1;

@@ -112,7 +112,7 @@ const UNREAD_REST = { firstMs: HOUR, longestMs: DAY };
 export class PagePlan {
   #pages = new Map<string, PlannedPage[]>();
   /** Grows with each choice by the schedule's share; one is a page. */
-  #credit = 0;
+  #owed = 0;
   /** The usual value of the pages that were chosen by their value, and how many choices it remembers. */
   #usual = { value: 0, of: 0 };
   /** The last choice was a page that was not read yet: they get half of the requests. */
@@ -168,11 +168,11 @@ export class PagePlan {
     if (unread !== undefined) return { page: unread, why: 'schedule' };
     const share = cover === null ? 0 : shareOf(pages, cover, requestsUntil);
     if (cover !== null && share > 0) {
-      this.#credit = Math.min(1, this.#credit + share);
+      this.#owed = Math.min(1, this.#owed + share);
       const oldest = pages.reduce((a, b) => (b.readAt < a.readAt ? b : a));
       const isCheap = oldest.readAt < cover[0].since && best.value < CHEAP * this.#usual.value;
-      if (this.#credit >= 1 || isCheap) {
-        this.#credit = Math.max(0, this.#credit - 1);
+      if (this.#owed >= 1 || isCheap) {
+        this.#owed = Math.max(0, this.#owed - 1);
         return { page: oldest, why: 'schedule' };
       }
     }

@@ -15,7 +15,7 @@ import { PLACES } from '../sync/planning/planner.ts';
 import { asRecord } from '../sync/record.ts';
 import { Backoff } from './sweeps/rests/backoff.ts';
 import { patientClient } from './sweeps/client-around.ts';
-import { pauseEndAfter429 } from './sweeps/rests/cooldowns.ts';
+import { pauseEndAfter429 } from './sweeps/rests/faults.ts';
 import type { Trouble } from './troubles.ts';
 
 export interface OrderRunnerDeps {

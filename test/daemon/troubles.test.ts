@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { MINUTE } from '../../src/core/clock.ts';
 import type { ListKey } from '../../src/core/lists.ts';
-import { Cooldowns } from '../../src/daemon/sweeps/rests/cooldowns.ts';
+import { ListRests } from '../../src/daemon/sweeps/rests/list-rests.ts';
 import { prolonged, troubleOf } from '../../src/daemon/troubles.ts';
 import { asGateState } from '../../src/mirror/gate/ledger.ts';
 import { accessId } from '../../src/core/secrets.ts';
@@ -42,7 +42,7 @@ test('an outage in the future, left by a clock that was ahead, is retried at onc
 });
 
 test('a failing list rests twice as long each time, up to an hour; a success resets that', () => {
-  const rests = new Cooldowns();
+  const rests = new ListRests();
   const key: ListKey = { list: 'tags', inboxId: '1' };
   const lasts = Array.from({ length: 6 }, () => rests.begin(key, { now: 0, inOutage: false }) / MINUTE);
   expect(lasts).toEqual([5, 10, 20, 40, 60, 60]);
@@ -53,12 +53,12 @@ test('a failing list rests twice as long each time, up to an hour; a success res
 
 test('the end of an outage ends the rests of its lists, unless one alone failed or they fail again', () => {
   const keys = ['1', '2', '3'].map((inboxId): ListKey => ({ list: 'users', inboxId }));
-  const resting = (rests: Cooldowns) => keys.filter((key) => rests.has(key, 1)).map(({ inboxId }) => inboxId);
-  const several = new Cooldowns();
+  const resting = (rests: ListRests) => keys.filter((key) => rests.has(key, 1)).map(({ inboxId }) => inboxId);
+  const several = new ListRests();
   for (const [index, key] of keys.entries()) several.begin(key, { now: 0, inOutage: index > 0 });
   several.serviceIsBack();
   expect(resting(several)).toEqual(['1']);
-  const single = new Cooldowns();
+  const single = new ListRests();
   single.begin(keys[0]!, { now: 0, inOutage: true });
   single.serviceIsBack();
   single.begin(keys[1]!, { now: 0, inOutage: true });

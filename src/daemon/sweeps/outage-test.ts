@@ -1,11 +1,11 @@
 import { listId, type ListKey } from '../../core/lists.ts';
 import { newestSweep, type Writer } from '../../mirror/mirror.ts';
 import type { DueList } from '../../sync/planning/agenda.ts';
-import type { Cooldowns } from './rests/cooldowns.ts';
+import type { ListRests } from './rests/list-rests.ts';
 
 interface TestDeps {
   readonly mirror: Pick<Writer, 'inboxes' | 'sweeps'>;
-  readonly cooldowns: Cooldowns;
+  readonly rests: ListRests;
   /** A schedule or an order sweeps the list. */
   readonly isSwept: (key: ListKey) => boolean;
 }
@@ -16,7 +16,7 @@ interface TestDeps {
  * is taken. A process that has just started knows from the stored sweeps which ones have failed.
  */
 export async function listsForTest(
-  { mirror, cooldowns, isSwept }: TestDeps,
+  { mirror, rests, isSwept }: TestDeps,
   due: readonly DueList[],
 ): Promise<DueList[]> {
   const latest = await mirror.sweeps.latest();
@@ -26,9 +26,9 @@ export async function listsForTest(
     const isFailure = last?.errorCode === 'ANSWER_FAILED' || last?.errorCode === 'SERVICE_DOWN';
     return last?.state === 'paused' && isFailure ? last.heartbeatAt.getTime() : 0;
   };
-  const others = due.filter(({ key }) => !cooldowns.isBlamed(key) && failedAt(key) === 0);
+  const others = due.filter(({ key }) => !rests.isBlamed(key) && failedAt(key) === 0);
   if (others.length > 0) return others;
-  const cheap = cooldowns.leastBlamed(await mirror.inboxes(), failedAt).find((key) => !isSwept(key));
+  const cheap = rests.leastBlamed(await mirror.inboxes(), failedAt).find((key) => !isSwept(key));
   if (cheap === undefined) return [];
   return [{ key: cheap, requests: 1, first: false, spent: 0, small: true, worn: false, waits: false }];
 }

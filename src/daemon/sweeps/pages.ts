@@ -14,7 +14,7 @@ import { Rates } from '../../sync/planning/pages/rates.ts';
 import { learnFrom } from '../../sync/planning/pages/value.ts';
 import { reachIn } from '../../sync/sweep.ts';
 import { Backoff } from './rests/backoff.ts';
-import { isOwnFault, pauseEndAfter429 } from './rests/cooldowns.ts';
+import { isOwnFault, pauseEndAfter429 } from './rests/faults.ts';
 import { LOST } from './lost.ts';
 import { PageRests } from './rests/page-rests.ts';
 import { pacedClient } from './client-around.ts';

@@ -11,7 +11,8 @@ import { type ListReport, NO_FIGURES, type PassEvent } from '../../sync/events.t
 import { type DueList, readAgenda } from '../../sync/planning/agenda.ts';
 import { mayBegin, type PlaceClaim, PLACES } from '../../sync/planning/planner.ts';
 import { reachIn, sweepList } from '../../sync/sweep.ts';
-import { Cooldowns, isOwnFault, pauseEndAfter429 } from './rests/cooldowns.ts';
+import { isOwnFault, pauseEndAfter429 } from './rests/faults.ts';
+import { ListRests } from './rests/list-rests.ts';
 import { listsForTest } from './outage-test.ts';
 import { clientAround } from './client-around.ts';
 import { PageReads, type PageReadsDeps, type ReadPages } from './pages.ts';
@@ -54,7 +55,7 @@ const IDLE_REPLAN_MS = 5 * MINUTE;
 export class ScheduledSweeps {
   readonly #deps: ScheduledSweepsDeps;
   readonly #running = new RunningSweeps();
-  readonly #cooldowns = new Cooldowns();
+  readonly #rests = new ListRests();
   readonly #wanted = new WantedLists();
   readonly #pages: PageReads | null;
   /** Lists that tested the service in this outage, and whose answer was no page. */
@@ -74,11 +75,11 @@ export class ScheduledSweeps {
         : new PageReads({
             ...deps,
             ...deps.readPages,
-            mayNotRead: (key) => this.#isSwept(key) || this.#cooldowns.has(key, deps.clock.monotonic()),
+            mayNotRead: (key) => this.#isSwept(key) || this.#rests.has(key, deps.clock.monotonic()),
             onLost: () => this.replan(),
             on429: (key, error) => this.#afterFailure(key, error, false),
             onRead: (inboxId) => {
-              this.#cooldowns.end(conversationsOf(inboxId));
+              this.#rests.end(conversationsOf(inboxId));
               deps.onRead();
             },
           });
@@ -127,12 +128,12 @@ export class ScheduledSweeps {
   /** Lets other lists go first after a pause that a 429 for this list has begun. */
   giveWay(key: ListKey, error: unknown): void {
     const pauseEnds = pauseEndAfter429(error, this.#deps.clock);
-    if (pauseEnds !== null) this.#cooldowns.giveWay(key, pauseEnds);
+    if (pauseEnds !== null) this.#rests.giveWay(key, pauseEnds);
   }
 
   /** The service answers again after an outage. */
   serviceIsBack(): void {
-    this.#cooldowns.serviceIsBack();
+    this.#rests.serviceIsBack();
     for (const key of this.#failedTests) this.#wanted.again(key, this.#deps.clock.monotonic());
     this.#failedTests = [];
     this.replan();
@@ -165,11 +166,11 @@ export class ScheduledSweeps {
       now: clock.now(),
     });
     const now = clock.monotonic();
-    this.#queue = this.#cooldowns.withoutResting(due, this.#running.lists(), now);
+    this.#queue = this.#rests.withoutResting(due, this.#running.lists(), now);
     const wornFilling = ({ first, worn }: DueList): boolean => first && worn;
     this.#wornFillings = [...this.#queue, ...this.#running.lists()].filter(wornFilling).length;
     if (mustTest) {
-      const deps = { mirror, cooldowns: this.#cooldowns, isSwept: (key: ListKey) => this.#isSwept(key) };
+      const deps = { mirror, rests: this.#rests, isSwept: (key: ListKey) => this.#isSwept(key) };
       this.#queue = await listsForTest(deps, this.#queue);
     }
     // While nothing is due, a slot, trouble, or the end of a sweep or order changes that; each replans.
@@ -216,7 +217,7 @@ export class ScheduledSweeps {
       const deps = { client, mirror, account, clock, goneAfterMs, signal, onEvent };
       done(await sweepList(deps, key, SCHEDULED));
       isDone = true;
-      this.#cooldowns.end(key);
+      this.#rests.end(key);
     } catch (error) {
       const isFinal = reachIn(error, signal) === 'list';
       done({ key, outcome: isFinal ? 'failed' : 'paused', ...NO_FIGURES, error });
@@ -231,13 +232,13 @@ export class ScheduledSweeps {
     const { clock, log, onError } = this.#deps;
     const isListFault = this.#isListFault(key, error);
     const pauseEnds = pauseEndAfter429(error, clock);
-    if (pauseEnds !== null) this.#cooldowns.giveWay(key, pauseEnds);
+    if (pauseEnds !== null) this.#rests.giveWay(key, pauseEnds);
     if (isListFault || isMirrorError(error, 'SERVICE_DOWN')) {
       const askedMs = (error.resumeAt?.getTime() ?? 0) - clock.now();
       const now = pauseEnds ?? clock.monotonic();
       // A sweep has stored how long this list must wait (`retry_at`), and a person may end that wait.
       const leastMs = isListFault ? 0 : askedMs;
-      const lasts = this.#cooldowns.begin(key, { now, inOutage: !isListFault, leastMs });
+      const lasts = this.#rests.begin(key, { now, inOutage: !isListFault, leastMs });
       if (isListFault)
         log.warn(
           { list: listId(key), cause: error.message },
@@ -245,7 +246,7 @@ export class ScheduledSweeps {
         );
     }
     // A bug or a refusing database that this list meets rests it, however often its slots come.
-    if (isFinal && isOwnFault(error)) this.#cooldowns.begin(key, { now: clock.monotonic(), inOutage: false });
+    if (isFinal && isOwnFault(error)) this.#rests.begin(key, { now: clock.monotonic(), inOutage: false });
     if (isFinal && !isOwnFault(error) && this.#mustTest()) this.#afterFailedTest(key, messageOf(error));
     // Should the ledger and the agenda ever disagree, this limits the attempts to two a minute.
     if (isMirrorError(error, 'BUDGET_SPENT')) this.#planNotBefore = clock.monotonic() + REPLAN_MS;
@@ -257,7 +258,7 @@ export class ScheduledSweeps {
    * list. This one is due again when the outage is over.
    */
   #afterFailedTest(key: ListKey, cause: string): void {
-    this.#cooldowns.begin(key, { now: this.#deps.clock.monotonic(), inOutage: true });
+    this.#rests.begin(key, { now: this.#deps.clock.monotonic(), inOutage: true });
     this.#failedTests.push(key);
     this.#deps.onError(new MirrorError('SERVICE_DOWN', cause));
   }
@@ -265,7 +266,7 @@ export class ScheduledSweeps {
   /** True if the list is at fault, not the service: others are answered, or only this list failed before. */
   #isListFault(key: ListKey, error: unknown): error is MirrorError {
     if (isMirrorError(error, 'ANSWER_FAILED')) return true;
-    const failedBefore = this.#cooldowns.hasFailed(key);
+    const failedBefore = this.#rests.hasFailed(key);
     return isMirrorError(error, 'SERVICE_DOWN') && !this.#deps.isOutage() && failedBefore;
   }
 

@@ -1,5 +1,4 @@
-import { type Clock, MINUTE } from '../../../core/clock.ts';
-import { isMirrorError } from '../../../core/errors.ts';
+import { MINUTE } from '../../../core/clock.ts';
 import { INBOXES, keysOf, listId, type ListKey } from '../../../core/lists.ts';
 import type { DueList } from '../../../sync/planning/agenda.ts';
 import { Backoff } from './backoff.ts';
@@ -9,7 +8,7 @@ import { KindRests, LETS_OTHERS_FIRST_MS } from './kind-rests.ts';
 const GIVE_WAY_MS = 5 * MINUTE;
 
 /** The lists that cannot be read now. A broken list must not delay the others. Times are monotonic ms. */
-export class Cooldowns {
+export class ListRests {
   readonly #backoff = new Backoff({ firstMs: 5 * MINUTE, longestMs: 60 * MINUTE });
   /** When the last pause ends that a 429 for the list has begun, for lists that were not answered since. */
   readonly #pauseEnds = new Map<string, number>();
@@ -18,11 +17,11 @@ export class Cooldowns {
   readonly #kinds = new KindRests();
   /** The lists that failed when no other list was answered, so that the service may be to blame. */
   readonly #inOutage = new Set<string>();
-  /** The lists whose cooldown ended with an outage, and that have had no good answer since. */
+  /** The lists whose rest ended with an outage, and that have had no good answer since. */
   readonly #released = new Set<string>();
 
   /**
-   * Begins a cooldown, or a longer one after another failure.
+   * Begins a rest, or a longer one after another failure.
    * @param leastMs the service asks to wait this long
    * @returns its length in ms
    */
@@ -74,18 +73,18 @@ export class Cooldowns {
     return Math.max(this.until(key), this.#givingWay.until(listId(key))) > now;
   }
 
-  /** True from {@link begin} until the list is read, also when its cooldown is over. */
+  /** True from {@link begin} until the list is read, also when its rest is over. */
   hasFailed(key: ListKey): boolean {
     return this.#backoff.has(listId(key));
   }
 
-  /** When the list's cooldown ends; 0 if it has none. */
+  /** When the list's rest ends; 0 if it has none. */
   until(key: ListKey): number {
     return this.#backoff.until(listId(key));
   }
 
   /**
-   * The cheapest lists for a test of the service: lists without a cooldown first, then by its end.
+   * The cheapest lists for a test of the service: lists without a rest first, then by its end.
    * @param failedAt orders those with the same end
    */
   leastBlamed(inboxes: readonly { readonly id: string }[], failedAt: (key: ListKey) => number): ListKey[] {
@@ -95,9 +94,9 @@ export class Cooldowns {
   }
 
   /**
-   * Ends the cooldowns of an outage. If several lists failed in it, the service was to blame. A single list
+   * Ends the rests of an outage. If several lists failed in it, the service was to blame. A single list
    * may be broken by itself, and so may lists that fail again after their release. Such lists keep their
-   * cooldowns, but not the longer wait for which the service has asked: a person may have ended that wait.
+   * rests, but not the longer wait for which the service has asked: a person may have ended that wait.
    */
   serviceIsBack(): void {
     const isSingle = this.#inOutage.size === 1;
@@ -110,15 +109,4 @@ export class Cooldowns {
     }
     this.#inOutage.clear();
   }
-}
-
-/** When the pause ends that a 429 for the failed request has begun, monotonic ms; null: it drew none. */
-export function pauseEndAfter429(error: unknown, clock: Clock): number | null {
-  if (!isMirrorError(error, 'GATE_PAUSED', 'ANSWER_FAILED') || error.status !== 429) return null;
-  return clock.monotonic() + Math.max(0, (error.resumeAt?.getTime() ?? 0) - clock.now());
-}
-
-/** True for a bug, and for a database that refuses what a list needs: the service is not to blame. */
-export function isOwnFault(error: unknown): boolean {
-  return !isMirrorError(error) || isMirrorError(error, 'STATEMENT_REFUSED');
 }

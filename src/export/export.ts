@@ -2,10 +2,10 @@ import { cursorText } from '../mirror/mirror.ts';
 import { openReadOnly, sqliteFile } from '../query/open.ts';
 import type { ReadOnlyMirror } from '../query/result.ts';
 import { newEnding, refuseExisting, removePartial, sizeOf } from './folder/files.ts';
+import { withFolderLock } from './folder/lock.ts';
 import { type ExportRun, filesLeft, type Manifest } from './folder/manifest.ts';
 import { coveredBy, rangesOf, refuseAmid, refuseOvertaken } from './folder/overlap.ts';
 import { currentManifest, publishRun, settled } from './folder/replace.ts';
-import { inTurn } from './folder/turn.ts';
 import { writeInThread } from './thread.ts';
 import { type ExportOptions, type FileNames, writeFiles, type Written } from './write.ts';
 
@@ -49,7 +49,7 @@ async function exportBy(
     const written = await write({ ending, ...names });
     const run = runOf(written, options);
     if (run.files.length === 0) return run;
-    return await inTurn(folder, async () => {
+    return await withFolderLock(folder, async () => {
       // Another export into the folder may have ended meanwhile.
       const before = await settled(folder, ending);
       const files = run.files.map(({ file }) => file);

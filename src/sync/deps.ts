@@ -19,7 +19,7 @@ export interface PageCall extends CallOptions {
   readonly streak?: StreakPlan | undefined;
 }
 
-/** The service's client. A daemon's lets each request wait for its turn first. */
+/** The service's client. A daemon's client lets each request wait for the pace first. */
 export interface SweepClient extends Omit<Client, 'listPage'> {
   listPage(list: ListKey, token: string | null, options: PageCall): Promise<Page>;
 }

@@ -10,9 +10,9 @@ import {
   removePartial,
   sizeOf,
 } from './files.ts';
+import { withFolderLock } from './lock.ts';
 import { type ExportRun, listedNames, type Manifest, readManifest, writeManifest } from './manifest.ts';
 import { coveredBy, rangesOf } from './overlap.ts';
-import { inTurn } from './turn.ts';
 
 /** An export whose files are complete, under temporary names that end in `ending`. */
 export interface Publication {
@@ -24,7 +24,7 @@ export interface Publication {
 /**
  * Gives an export's files their names, removes the files that they replace, and adds the export to the
  * manifest. If it replaces files, the manifest names it as unfinished before the first one changes: after a
- * kill, {@link settled} completes it. The caller has the folder's turn.
+ * kill, {@link settled} completes it. The caller has the folder's lock.
  * @throws MirrorError `OUTPUT`
  */
 export async function publishRun(
@@ -53,7 +53,7 @@ export async function currentManifest(folder: string): Promise<Manifest> {
   if (found.unfinished === undefined) return found;
   const ending = newEnding();
   try {
-    return await inTurn(folder, () => settled(folder, ending));
+    return await withFolderLock(folder, () => settled(folder, ending));
   } catch (error) {
     await removePartial(folder, ending);
     throw error;
@@ -61,7 +61,7 @@ export async function currentManifest(folder: string): Promise<Manifest> {
 }
 
 /**
- * The manifest as {@link currentManifest} gives it, for a caller that has the folder's turn. `ending` ends
+ * The manifest as {@link currentManifest} gives it, for a caller that has the folder's lock. `ending` ends
  * the manifest's temporary name.
  * @throws MirrorError like `readManifest`, `OUTPUT`
  */
@@ -94,7 +94,7 @@ function withRun(before: Manifest, run: ExportRun): Manifest {
 export async function unlistedFiles(folder: string, { files }: ExportRun): Promise<string[]> {
   const ranges = rangesOf(files);
   if (ranges.length === 0) return [];
-  return await inTurn(folder, async () => {
+  return await withFolderLock(folder, async () => {
     const listed = listedNames(await readManifest(folder));
     const names = (await readdir(folder)).filter(
       (name) => !listed.has(name) && ranges.some(({ table, format }) => isFileOf(name, table, format)),

@@ -65,8 +65,8 @@ async function runningSweeps(mirror: AgendaMirror, budget: Budget): Promise<DueL
 }
 
 /**
- * When a place becomes free: the sweeps send in turn, so the shortest of them ends first. On average half of
- * a turn is over.
+ * When a place becomes free: the sweeps send one after the other, so the shortest of them ends first. On
+ * average half of a rotation is over.
  */
 async function firstEnd(
   mirror: WaitingMirror,

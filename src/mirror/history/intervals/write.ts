@@ -48,7 +48,7 @@ interface Begun {
 }
 
 /** The intervals that a page begins, and those that it ends: a conversation with its value. */
-interface Turns {
+interface Edges {
   readonly begun: Begun[];
   readonly ended: { readonly id: string; readonly value: string | null }[];
 }
@@ -103,9 +103,9 @@ export async function writeIntervals(
     await beginAppeared(tx, dialect, { inboxId, ids: appeared }, beginning);
   }
   for (const kind of changed.length === 0 ? [] : INTERVAL_KINDS) {
-    const turns = turnsOf(kind, changed, (id) => earlier(sightings.get(id) ?? null, observedAt));
-    await endIntervals(tx, dialect, kind, context, turns.ended);
-    await beginIntervals(tx, dialect, kind, context, turns.begun);
+    const edges = edgesOf(kind, changed, (id) => earlier(sightings.get(id) ?? null, observedAt));
+    await endIntervals(tx, dialect, kind, context, edges.ended);
+    await beginIntervals(tx, dialect, kind, context, edges.begun);
   }
   await computeIntervals(tx, dialect, inboxId, others);
 }
@@ -138,26 +138,26 @@ function asId(id: Value | undefined): string | null {
   return id === null || id === undefined || id === '' ? null : String(id);
 }
 
-function turnsOf(
+function edgesOf(
   kind: IntervalKind,
   changed: readonly KnownConversation[],
   earliestOf: (id: string) => string | null,
-): Turns {
-  const turns: Turns = { begun: [], ended: [] };
+): Edges {
+  const edges: Edges = { begun: [], ended: [] };
   for (const { item, known } of changed) {
     const [before, after] = [valuesOf(kind, known), valuesOf(kind, item, known)];
     const from_earliest = earliestOf(item.id);
     for (const value of after)
       if (!before.includes(value))
-        turns.begun.push({
+        edges.begun.push({
           id: item.id,
           value,
           before: kind === 'tag' ? null : (before[0] ?? null),
           from_earliest,
         });
-    for (const value of before) if (!after.includes(value)) turns.ended.push({ id: item.id, value });
+    for (const value of before) if (!after.includes(value)) edges.ended.push({ id: item.id, value });
   }
-  return turns;
+  return edges;
 }
 
 /**
@@ -183,7 +183,7 @@ async function beginIntervals(
   dialect: Dialect,
   kind: IntervalKind,
   { inboxId, observedAt }: SightingContext,
-  begun: Turns['begun'],
+  begun: Edges['begun'],
 ): Promise<void> {
   if (begun.length === 0) return;
   const { table, value, before } = INTERVALS[kind];
@@ -206,7 +206,7 @@ async function endIntervals(
   dialect: Dialect,
   kind: IntervalKind,
   { inboxId, observedAt }: SightingContext,
-  ended: Turns['ended'],
+  ended: Edges['ended'],
 ): Promise<void> {
   if (ended.length === 0) return;
   const { table, value } = INTERVALS[kind];

@@ -52,7 +52,7 @@ export function worstAges(
   budget: Budget,
   now: number,
 ): Record<ListName, number> {
-  if (lists.length > MOST_LISTS) return agesInTurn(lists, crons, budget, now);
+  if (lists.length > MOST_LISTS) return agesInRotation(lists, crons, budget, now);
   // Each list is fresh, and due at once.
   const begun = { beganAt: now, completeAt: now, dueSince: now + 1, countsFrom: now };
   const simulated = lists.map((list): SimulatedList => ({ ...list, ...begun }));
@@ -92,18 +92,18 @@ export function worstAges(
 }
 
 /** The ages if the list of inboxes is read at each slot, and all others in turn. */
-function agesInTurn(
+function agesInRotation(
   lists: readonly PlannedList[],
   crons: Readonly<Record<ListName, Cron>>,
   budget: Budget,
   now: number,
 ): Record<ListName, number> {
   const requests = lists.reduce((sum, { cost }) => sum + cost, 0);
-  const turnMs = (requests / Math.max(1, scheduledCap(budget))) * DAY;
+  const rotationMs = (requests / Math.max(1, scheduledCap(budget))) * DAY;
   const ages = LIST_NAMES.map((name) => {
     const slot = crons[name].next(now);
     const betweenSlots = crons[name].next(slot) - slot;
-    return [name, name === 'inboxes' ? betweenSlots : betweenSlots + turnMs];
+    return [name, name === 'inboxes' ? betweenSlots : betweenSlots + rotationMs];
   });
   return Object.fromEntries(ages) as Record<ListName, number>;
 }

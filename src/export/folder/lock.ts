@@ -19,7 +19,7 @@ const LOOK_MS = 10;
  * Runs `work` while no other export changes the folder, which exists.
  * @throws MirrorError `OUTPUT` if the folder cannot be written
  */
-export async function inTurn<Result>(
+export async function withFolderLock<Result>(
   folder: string,
   work: () => Promise<Result>,
   staleMs: number = STALE_MS,

@@ -109,7 +109,7 @@ export interface Ledger {
    * service is up, because then only this request's path fails. `requestId` null: others have failed too.
    * @returns false if only this path fails
    */
-  holdGate(requestId: number | null, until: number, cause: string, now: number): Promise<boolean>;
+  pauseForFailure(requestId: number | null, until: number, cause: string, now: number): Promise<boolean>;
   /**
    * Ends pause and breaker if the request left after the pause had expired. The strikes fade later.
    * @returns whether it did so
@@ -138,7 +138,7 @@ export interface Ledger {
    */
   retryKey(access: string, now: number): Promise<void>;
   /** Opens the gate if it is shut for another access, which stays refused for its hour. */
-  passOtherRefusal(access: string): Promise<void>;
+  clearOtherRefusal(access: string): Promise<void>;
   /**
    * Shifts stored instants after the wall clock was set, so that it neither unlocks nor blocks requests.
    * After a boot, requests are as old as they were at the last call, and the time of this run.

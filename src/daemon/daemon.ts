@@ -15,7 +15,7 @@ import { markDue } from '../sync/planning/due.ts';
 import { DatabaseHealth } from './watches/database-health.ts';
 import { OrderRunner } from './orders.ts';
 import type { Pacer } from './sweeps/pacer.ts';
-import type { ReadPages } from './sweeps/pages.ts';
+import type { SinglePages } from './sweeps/pages.ts';
 import { ScheduledSweeps } from './sweeps/scheduled.ts';
 import { accountTroubleOf, prolonged, TroubleLog, troubleOf } from './troubles.ts';
 
@@ -31,7 +31,7 @@ export interface DaemonDeps {
   readonly budget: Budget;
   readonly pacer: Pacer;
   /** Single pages are read as well; null: only whole lists are. */
-  readonly readPages: ReadPages | null;
+  readonly readPages: SinglePages | null;
   /** The address and the key in use. */
   readonly access: () => Access;
   readonly onEvent: (event: PassEvent) => void;
@@ -156,7 +156,7 @@ export class Daemon {
       const trouble = troubleOf(gate, outage, access(), now) ?? accountTroubleOf(otherAccount, access(), now);
       // This daemon does not use the refused key, or not at that address, so the gate can open.
       if (gate.refusedKey !== null && trouble?.why !== 'key')
-        await mirror.ledger.passOtherRefusal(accessId(access()));
+        await mirror.ledger.clearOtherRefusal(accessId(access()));
       // An outage whose retry is due has not ended yet; nor has another account whose test is due.
       if (trouble !== null || (outage === null && otherAccount === null)) this.#troubles.report(trouble, now);
       if (ordered || this.#orders.isBusy) await this.#orders.beginNext(trouble, this.#outage);

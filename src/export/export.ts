@@ -5,7 +5,7 @@ import { newEnding, refuseExisting, removePartial, sizeOf } from './folder/files
 import { withFolderLock } from './folder/lock.ts';
 import { type ExportRun, filesLeft, type Manifest } from './folder/manifest.ts';
 import { coveredBy, rangesOf, refuseAmid, refuseOvertaken } from './folder/overlap.ts';
-import { currentManifest, publishRun, settled } from './folder/replace.ts';
+import { completeUnfinished, currentManifest, publishRun } from './folder/replace.ts';
 import { writeInThread } from './thread.ts';
 import { type ExportOptions, type FileNames, writeFiles, type Written } from './write.ts';
 
@@ -45,13 +45,13 @@ async function exportBy(
   const { folder, force } = options;
   const ending = newEnding();
   try {
-    const { manifest, ...names } = await namesIn(options);
+    const { manifest, ...names } = await prepareFolder(options);
     const written = await write({ ending, ...names });
     const run = runOf(written, options);
     if (run.files.length === 0) return run;
     return await withFolderLock(folder, async () => {
       // Another export into the folder may have ended meanwhile.
-      const before = await settled(folder, ending);
+      const before = await completeUnfinished(folder, ending);
       const files = run.files.map(({ file }) => file);
       const ranges = rangesOf(run.files);
       refuseAmid(folder, before, ranges);
@@ -72,8 +72,12 @@ interface Names extends Omit<FileNames, 'ending'> {
   readonly manifest: Manifest;
 }
 
-/** The folder's manifest and names, before a row is read. @throws MirrorError `USAGE` as at the end */
-async function namesIn(options: Omit<ExportOptions, 'onRows'>): Promise<Names> {
+/**
+ * Completes a killed export of the folder, and refuses a range that its files do not allow, before a row is
+ * read.
+ * @throws MirrorError `USAGE` as at the end
+ */
+async function prepareFolder(options: Omit<ExportOptions, 'onRows'>): Promise<Names> {
   const { folder, tables, format, sinceId } = options;
   const manifest = await currentManifest(folder);
   const ranges = [...new Set(tables)].map((table) => ({ table, format, after: sinceId ?? 0 }));

@@ -17,7 +17,7 @@ export interface Page extends ReadRows {
   readonly next: string | null;
   /** The ledger id of the request that fetched the page, and the number of requests sent for it. */
   readonly requestId: number;
-  readonly attempts: number;
+  readonly requests: number;
 }
 
 /** The answer for one item; null if the service does not know it. */
@@ -126,7 +126,7 @@ class HttpClient implements Client {
         `GET ${listPath(key)}: expected pagination.next_page to be a token or null, but full pages of two ` +
           'sizes have none.',
       );
-    return { ...other, next: second, attempts: page.attempts + other.attempts };
+    return { ...other, next: second, requests: page.requests + other.requests };
   }
 
   async #page(
@@ -141,7 +141,7 @@ class HttpClient implements Client {
       const { rows, next } = readList(body, { limit, isFirst: token === null });
       return { result: { ...this.#read(list, rows), next }, items: rows.length };
     });
-    if (outcome.ok) return { ...outcome.result, requestId: outcome.requestId, attempts: outcome.attempts };
+    if (outcome.ok) return { ...outcome.result, requestId: outcome.requestId, requests: outcome.requests };
     const error = asError();
     const tokenRefused = token !== null && outcome.answer.status >= 400 && error.code !== 'LIST_FORBIDDEN';
     throw tokenRefused

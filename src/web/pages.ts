@@ -18,7 +18,7 @@ import { isForeign, POLICY } from './frame/origin.ts';
 import type { Moment } from './frame/words.ts';
 import { addDownloads } from './ask/downloads.ts';
 import { addLiveFeed } from './changes/live.ts';
-import { addOrders, type OrderDesk } from './engine/order-form.ts';
+import { addOrders, type OrderBook } from './engine/order-form.ts';
 import { addLogin, type Door } from './login/routes.ts';
 import type { Sessions } from './login/session.ts';
 
@@ -38,7 +38,7 @@ export interface PagesOptions {
   readonly details: () => Promise<WholeStatus>;
   /** The place after the newest change. Its readers share one read a second. */
   readonly newest: () => Promise<{ readonly id: number }>;
-  readonly orders: OrderDesk;
+  readonly orders: OrderBook;
   /** Why the database does not let the daemon work; null if it does. */
   readonly fault: () => string | null;
   /** The answer at `/` for programs: a list of the endpoints. */

@@ -232,7 +232,7 @@ describe('a writer whose lease was taken over in the middle of a pass', () => {
     const before = await db.query(
       `SELECT id, state FROM sweeps UNION ALL SELECT id, state FROM sync_requests`,
     );
-    const page = { items: [], rejects: [], next: null, requestId: 1, attempts: 1 };
+    const page = { items: [], rejects: [], next: null, requestId: 1, requests: 1 };
     const now = clock.now();
     for (const attempt of [
       () => writer.sweeps.open(key, 'manual', now),

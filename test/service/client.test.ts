@@ -97,7 +97,7 @@ test('listPage returns rejects, token and lacking fields, and the ledger has the
   expect(page).toMatchObject({
     next: 'more',
     requestId: 1,
-    attempts: 1,
+    requests: 1,
     rejects: [{ reason: 'id is not an id of digits' }],
   });
   expect(page.items.map(({ id }) => id)).toEqual(['1']);
@@ -276,8 +276,8 @@ test.each([
       ? withoutNext(size)
       : json(200, { results: [{ id: 1 }], pagination: { next_page: 't' } });
   });
-  const { next, attempts } = await client.listPage(INBOXES, null, MANUAL);
-  expect({ next, attempts }).toEqual({ next: other > size ? null : 't', attempts: 2 });
+  const { next, requests } = await client.listPage(INBOXES, null, MANUAL);
+  expect({ next, requests }).toEqual({ next: other > size ? null : 't', requests: 2 });
   expect(sandbox.arrivals.map(({ path }) => path)).toEqual([
     `/v1/inboxes?limit=${size}`,
     `/v1/inboxes?limit=${other}`,

@@ -322,7 +322,7 @@ describe('another account behind the mirror', () => {
     const listPage: Client['listPage'] = () => {
       const id = `9${(pages += 1)}`;
       const items = [{ id, raw, hash: id, columns: { email: null } }];
-      const page = { items, rejects: [], next: id, requestId: pages, attempts: 1 };
+      const page = { items, rejects: [], next: id, requestId: pages, requests: 1 };
       return Promise.resolve(page as unknown as Page);
     };
     const check = accountCheck({ mirror: writer, clock });

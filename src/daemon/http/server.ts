@@ -6,7 +6,7 @@ import type { Log } from '../../session/log.ts';
 import { readinessOf, statusAsJson } from '../../status/json.ts';
 import type { JudgedStatus } from '../../status/judge.ts';
 import type { WholeStatus } from '../../status/observe.ts';
-import type { OrderDesk } from '../../web/engine/order-form.ts';
+import type { OrderBook } from '../../web/engine/order-form.ts';
 import { CANCEL_PATH, ORDERS_PATH } from '../../web/frame/links.ts';
 import { createSessions } from '../../web/login/session.ts';
 import {
@@ -92,7 +92,7 @@ export interface EndpointsOptions {
   readonly unknown: ChangesEndpointOptions['unknown'];
   readonly newestChange: ChangesEndpointOptions['newest'];
   /** Places and cancels orders for the web pages. */
-  readonly orders: OrderDesk;
+  readonly orders: OrderBook;
 }
 
 export interface Endpoints {

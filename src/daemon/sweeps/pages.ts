@@ -21,12 +21,12 @@ import { pacedClient } from './client-around.ts';
 import type { Pacer } from './pacer.ts';
 
 /** How single pages are read. */
-export interface ReadPages {
+export interface SinglePages {
   /** The schedule of conversations is the default: it may be stretched over several days. */
   readonly stretches: boolean;
 }
 
-export interface PageReadsDeps extends ReadPages {
+export interface PageReadsDeps extends SinglePages {
   readonly client: SweepClient;
   readonly mirror: Writer;
   readonly account: AccountCheck;

@@ -15,7 +15,7 @@ import { isOwnFault, pauseEndAfter429 } from './rests/faults.ts';
 import { ListRests } from './rests/list-rests.ts';
 import { listsForTest } from './outage-test.ts';
 import { clientAround } from './client-around.ts';
-import { PageReads, type PageReadsDeps, type ReadPages } from './pages.ts';
+import { PageReads, type PageReadsDeps, type SinglePages } from './pages.ts';
 import { RunningSweeps } from './running.ts';
 import { Turn, type TurnDeps } from './turn.ts';
 import { WantedLists } from './wanted.ts';
@@ -30,7 +30,7 @@ export interface ScheduledSweepsDeps {
   readonly budget: Budget;
   readonly pacer: PageReadsDeps['pacer'] & TurnDeps['pacer'];
   /** Single pages are read as well; null: only whole lists are. */
-  readonly readPages: ReadPages | null;
+  readonly readPages: SinglePages | null;
   readonly onEvent: (event: PassEvent) => void;
   /** An order sweeps this list. */
   readonly isOrdered: (key: ListKey) => boolean;

@@ -24,7 +24,7 @@ export interface Publication {
 /**
  * Gives an export's files their names, removes the files that they replace, and adds the export to the
  * manifest. If it replaces files, the manifest names it as unfinished before the first one changes: after a
- * kill, {@link settled} completes it. The caller has the folder's lock.
+ * kill, {@link completeUnfinished} completes it. The caller has the folder's lock.
  * @throws MirrorError `OUTPUT`
  */
 export async function publishRun(
@@ -53,7 +53,7 @@ export async function currentManifest(folder: string): Promise<Manifest> {
   if (found.unfinished === undefined) return found;
   const ending = newEnding();
   try {
-    return await withFolderLock(folder, () => settled(folder, ending));
+    return await withFolderLock(folder, () => completeUnfinished(folder, ending));
   } catch (error) {
     await removePartial(folder, ending);
     throw error;
@@ -65,7 +65,7 @@ export async function currentManifest(folder: string): Promise<Manifest> {
  * the manifest's temporary name.
  * @throws MirrorError like `readManifest`, `OUTPUT`
  */
-export async function settled(folder: string, ending: string): Promise<Manifest> {
+export async function completeUnfinished(folder: string, ending: string): Promise<Manifest> {
   const { unfinished, ...before } = await readManifest(folder);
   if (unfinished === undefined) return before;
   const { run } = unfinished;

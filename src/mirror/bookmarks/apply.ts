@@ -155,7 +155,7 @@ async function applyRows(
        changed = changed + $4, rejected = rejected + $5, heartbeat_at = $6
      WHERE id = $1`,
     round.id,
-    page.attempts,
+    page.requests,
     applied.inserted,
     applied.changed,
     page.rejects.length,

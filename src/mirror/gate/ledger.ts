@@ -124,7 +124,12 @@ export class DatabaseLedger implements Ledger {
     }, GATE);
   }
 
-  async holdGate(requestId: number | null, until: number, cause: string, now: number): Promise<boolean> {
+  async pauseForFailure(
+    requestId: number | null,
+    until: number,
+    cause: string,
+    now: number,
+  ): Promise<boolean> {
     return await this.#database.transaction(async (tx) => {
       if (requestId !== null && (await isFailingAlone(tx, requestId, now))) return false;
       await tx.execute(
@@ -202,12 +207,12 @@ export class DatabaseLedger implements Ledger {
     await this.#database.transaction(async (tx) => {
       if (await mayRetry(tx, access, this.#host, now))
         await tx.execute(`${CLEAR_REFUSAL} WHERE refused_key IS NOT NULL`);
-      else await passOtherRefusal(tx, access);
+      else await clearOtherRefusal(tx, access);
     }, GATE);
   }
 
-  async passOtherRefusal(access: string): Promise<void> {
-    await passOtherRefusal(this.#database, access);
+  async clearOtherRefusal(access: string): Promise<void> {
+    await clearOtherRefusal(this.#database, access);
   }
 
   async followClock(time: LedgerTime): Promise<boolean> {
@@ -224,7 +229,7 @@ export class DatabaseLedger implements Ledger {
 const CLEAR_REFUSAL = `UPDATE gate_state SET refused_key = NULL, refused_at = NULL,
   cause = CASE WHEN paused_at IS NULL THEN NULL ELSE cause END`;
 
-async function passOtherRefusal(sql: Sql, access: string): Promise<void> {
+async function clearOtherRefusal(sql: Sql, access: string): Promise<void> {
   await sql.execute(`${CLEAR_REFUSAL} WHERE refused_key <> $1`, access);
 }
 

@@ -17,7 +17,7 @@ export interface PageToApply {
   /** The ledger id of the page's request. */
   readonly requestId: number;
   /** Requests sent for the page, the retries included. */
-  readonly attempts: number;
+  readonly requests: number;
 }
 
 /**
@@ -63,7 +63,7 @@ export async function applyPage(
       page.next,
       pageNo,
       page.items.length,
-      page.attempts,
+      page.requests,
       written.inserted,
       written.changed,
       page.rejects.length,

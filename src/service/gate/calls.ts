@@ -16,7 +16,7 @@ export interface Call extends SlotRequest {
 /** An answer for the caller, with the ledger id of its request and the number of requests sent for it. */
 export type CallOutcome<Result> = {
   readonly requestId: number;
-  readonly attempts: number;
+  readonly requests: number;
   readonly answer: Answer;
 } & ({ readonly ok: true; readonly result: Result } | { readonly ok: false });
 
@@ -38,7 +38,7 @@ export interface Exchange<Result> {
 export interface FailedCall {
   readonly last: Failure;
   readonly requestId: number;
-  readonly attempts: number;
+  readonly requests: number;
   /** When its first request failed, monotonic ms. */
   readonly failedSince: number;
   readonly elsewhere: Exchange<unknown>['elsewhere'];

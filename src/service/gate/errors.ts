@@ -99,7 +99,8 @@ export function clockDoubt({ claimedMs, confirmedMs }: Confirmation): string | n
 }
 
 interface Failures {
-  readonly tries: number;
+  /** Sent for the call. */
+  readonly requests: number;
   readonly cause: string;
   /** No other request was answered since the first failure; null: none could be sent. */
   readonly isOutage: boolean | null;
@@ -115,7 +116,7 @@ const NONE_SENT = 'Whether it answers others is not known, because none could be
 
 export function gaveUp(
   { method, path }: RequestEntry,
-  { tries, cause, isOutage, is429, resumeAt, now }: Failures,
+  { requests, cause, isOutage, is429, resumeAt, now }: Failures,
 ): MirrorError {
   const wait = resumeAt === undefined ? '' : duration(resumeAt.getTime() - now);
   const when = wait === '' ? 'later' : 'then';
@@ -126,7 +127,7 @@ export function gaveUp(
       'If it has never answered, check INBOX_API_URL.';
   return new MirrorError(
     isOutage === true ? 'SERVICE_DOWN' : 'ANSWER_FAILED',
-    `${method} ${path} failed${tries === 1 ? '' : ` ${tries} times, the last time`}: ${cause}. ` +
+    `${method} ${path} failed${requests === 1 ? '' : ` ${requests} times, the last time`}: ${cause}. ` +
       (resumeAt === undefined
         ? ''
         : `The service asks to wait until ${resumeAt.toISOString()} (for ${wait}). `) +

@@ -77,7 +77,7 @@ class LedgerGate implements Gate {
   async request<Result>(call: Call, exchange: Exchange<Result>): Promise<CallOutcome<Result>> {
     const { clock } = this.#options;
     let failed: FailedCall | null = null;
-    for (let attempts = 1; ; attempts += 1) {
+    for (let requests = 1; ; requests += 1) {
       const queuedAt = clock.monotonic();
       const entered = this.#turnstile.enter(call, (granted) =>
         this.#sendIn(granted, granted.start - queuedAt, exchange),
@@ -86,7 +86,7 @@ class LedgerGate implements Gate {
         throw this.#unsent(call, failed, error);
       });
       const last = await sent;
-      const request = { requestId: slot.id, attempts };
+      const request = { requestId: slot.id, requests };
       if (last.kind === 'good')
         return { ...request, answer: last.answer, ok: true, result: last.parsed.result };
       if (last.kind === 'refused') return { ...request, answer: last.answer, ok: false };
@@ -105,7 +105,7 @@ class LedgerGate implements Gate {
   async #waitForRetry(call: Call, failed: FailedCall): Promise<void> {
     const { entry, signal, tries = TRIES } = call;
     const { clock, onEvent, patienceMs = PATIENCE_MS } = this.#options;
-    const { attempts, last } = failed;
+    const { requests, last } = failed;
     const { kind, cause } = last;
     const is429 = kind === 'throttled';
     const isPathAlone = is429 && last.isPathAlone === true;
@@ -115,13 +115,13 @@ class LedgerGate implements Gate {
     const hint = kind === 'failed' || isPathAlone ? retryAfter(last.answer, now) : null;
     const askedMs = hint === null ? 0 : Math.min(hint, LONGEST_HINT_MS);
     const most = this.#signs.isDown && !is429 ? 1 : tries;
-    if (attempts >= most || askedMs > patienceMs || isPathAlone)
+    if (requests >= most || askedMs > patienceMs || isPathAlone)
       throw await this.#giveUp(call, failed, { cause, is429, isPathAlone, askedMs, now });
     if (is429) return;
-    const waitMs = Math.max(askedMs, pauseAfterFailure(attempts, this.#random()));
+    const waitMs = Math.max(askedMs, pauseAfterFailure(requests, this.#random()));
     const { list, inboxId } = entry;
     const key = list === null ? null : { list, inboxId };
-    onEvent?.({ kind: 'retry', key, cause, waitMs, failure: attempts });
+    onEvent?.({ kind: 'retry', key, cause, waitMs, failure: requests });
     await clock.sleep(waitMs, signal);
   }
 
@@ -129,10 +129,10 @@ class LedgerGate implements Gate {
   #unsent({ entry }: Call, failed: FailedCall | null, error: unknown): unknown {
     if (failed === null || failed.last.kind === 'throttled') return error;
     if (!isMirrorError(error, 'BUDGET_SPENT')) return error;
-    const { last, attempts: tries, failedSince } = failed;
+    const { last, requests, failedSince } = failed;
     const { clock } = this.#options;
     const isOutage = this.#signs.judgeUndecided(failedSince, clock.monotonic());
-    const failure = { tries, cause: last.cause, is429: false, isOutage };
+    const failure = { requests, cause: last.cause, is429: false, isOutage };
     return gaveUp(entry, { ...failure, resumeAt: undefined, now: clock.now() });
   }
 
@@ -143,7 +143,7 @@ class LedgerGate implements Gate {
    */
   async #giveUp(
     call: Call,
-    { requestId, attempts, failedSince, elsewhere }: FailedCall,
+    { requestId, requests, failedSince, elsewhere }: FailedCall,
     { cause, is429, isPathAlone, askedMs, now }: LastFailure,
   ): Promise<MirrorError> {
     const { clock, patienceMs = PATIENCE_MS } = this.#options;
@@ -151,8 +151,8 @@ class LedgerGate implements Gate {
     // A call with fewer tries is a check, whose caller knows what its failure means. Scheduled work reads
     // another list next, unless the failure would shut the gate.
     const shuts = askedMs > patienceMs && tries === TRIES;
-    const asksElsewhere = !is429 && (shuts || (attempts === TRIES && !isScheduled(call)));
-    const failure = { tries: attempts, cause, is429, now };
+    const asksElsewhere = !is429 && (shuts || (requests === TRIES && !isScheduled(call)));
+    const failure = { requests, cause, is429, now };
     let elsewhereMs: number | null = null;
     try {
       if (asksElsewhere) elsewhereMs = await this.#askElsewhere(failedSince, elsewhere);
@@ -166,12 +166,12 @@ class LedgerGate implements Gate {
       return gaveUp(entry, { ...failure, isOutage, resumeAt });
     }
     const longest = Math.max(askedMs, elsewhereMs ?? 0);
-    // Where other answers contradict an outage, `#hold` leaves the gate open.
+    // Where other answers contradict an outage, `#pauseForFailure` leaves the gate open.
     const proof = elsewhereMs === null ? requestId : null;
     const isOutage =
       !isPathAlone &&
       this.#signs.isSilentSince(failedSince) &&
-      (longest === 0 || isServiceTest || (await this.#hold(proof, cause, longest)));
+      (longest === 0 || isServiceTest || (await this.#pauseForFailure(proof, cause, longest)));
     const waitMs = isOutage ? longest : askedMs;
     const resumeAt = waitMs > 0 ? new Date(now + waitMs) : undefined;
     if (isOutage && !is429) this.#signs.noteOutage();
@@ -277,11 +277,11 @@ class LedgerGate implements Gate {
    * @param requestId the failed request; null if a request elsewhere has failed too
    * @returns false if only this path fails; then the gate stays open
    */
-  async #hold(requestId: number | null, failure: string, askedMs: number): Promise<boolean> {
+  async #pauseForFailure(requestId: number | null, failure: string, askedMs: number): Promise<boolean> {
     const now = await this.#turnstile.ledgerNow();
     const until = now + askedMs;
     const cause = `the service failed (${failure}) and asked to wait ${duration(askedMs)}`;
-    if (!(await this.#options.ledger.holdGate(requestId, until, cause, now))) return false;
+    if (!(await this.#options.ledger.pauseForFailure(requestId, until, cause, now))) return false;
     this.#reportPause({ kind: 'paused', cause, until: new Date(until) });
     return true;
   }

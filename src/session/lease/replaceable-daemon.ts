@@ -88,6 +88,6 @@ export async function claimMirror(
   const replaces = (await replaceableDaemon({ mirror, clock, access: access() })) ?? replaceable;
   const lease = await mirror.acquireLease(claimantOf(command, clock, replaces));
   // An unattended session has not cleared the refusal, and the daemon may have stored it again.
-  if (replaces !== null) await mirror.ledger.passOtherRefusal(accessId(access()));
+  if (replaces !== null) await mirror.ledger.clearOtherRefusal(accessId(access()));
   return claimOf(lease, { mirror, clock, log, hasReplaced: replaces !== null }, stop);
 }

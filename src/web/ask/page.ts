@@ -7,7 +7,7 @@ import type { BoundedRows } from '../../query/reads/bounded.ts';
 import type { FirstCopy } from '../../query/reads/ages.ts';
 import type { Cell } from '../../query/result.ts';
 import { describeIn, type TableDescription } from '../../query/tables.ts';
-import { copyOf, noteOf } from '../frame/copy.ts';
+import { copyOf, noteOf } from '../frame/first-copy.ts';
 import { html, type Html } from '../frame/html.ts';
 import { type PageContent, section, table } from '../frame/layout.ts';
 import { stampOf } from '../frame/stamp.ts';

@@ -2,7 +2,7 @@ import { DAY } from '../../core/clock.ts';
 import type { BacklogDay, FlowDay } from '../../query/figures/backlog.ts';
 import type { Counted } from '../frame/desk.ts';
 import type { FirstCopy } from '../../query/reads/ages.ts';
-import { noteOf } from '../frame/copy.ts';
+import { noteOf } from '../frame/first-copy.ts';
 import { html, type Html } from '../frame/html.ts';
 import { section } from '../frame/layout.ts';
 import { ago, dayBefore, daysFrom, dayWords, type Moment } from '../frame/words.ts';

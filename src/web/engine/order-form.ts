@@ -11,7 +11,7 @@ import { faultPage, type Frame, select } from '../frame/layout.ts';
 import { CANCEL_PATH, ORDERS_PATH, orderPath } from '../frame/links.ts';
 
 /** Hands passes to the daemon, and takes them back. */
-export interface OrderDesk {
+export interface OrderBook {
   /** @param now epoch ms */
   place(spec: PassSpec, now: number): Promise<{ readonly id: number }>;
   /** @returns false if the order has ended, or there is none */
@@ -49,7 +49,7 @@ export function orderForm(inboxes: readonly Choice[], token: Html): Html {
 export interface OrderFormOptions {
   readonly desk: Desk;
   readonly clock: Pick<Clock, 'now'>;
-  readonly orders: OrderDesk;
+  readonly orders: OrderBook;
   readonly tokens: FormTokens;
   readonly frame: Frame;
 }

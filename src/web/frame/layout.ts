@@ -3,7 +3,7 @@ import type { Asset } from './assets.ts';
 import { html, type Html } from './html.ts';
 
 /** The pages in the order of the navigation. */
-const PAGES = [
+const NAVIGATION = [
   ['/', 'Overview'],
   ['/people', 'People and tags'],
   ['/feed', 'Changes'],
@@ -11,7 +11,7 @@ const PAGES = [
   ['/engine', 'Engine room'],
 ] as const;
 
-export type PagePath = (typeof PAGES)[number][0];
+export type PagePath = (typeof NAVIGATION)[number][0];
 
 /** The parts of a page that its frame does not know. */
 export interface PageContent {
@@ -70,7 +70,7 @@ export function pageOf(
           >
           <nav aria-label="Pages">
             <ul>
-              ${PAGES.map(
+              ${NAVIGATION.map(
                 ([href, name]) =>
                   html`<li>
                     <a href="${href}" ${href === active && html`aria-current="page"`}>${name}</a>

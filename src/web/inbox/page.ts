@@ -12,7 +12,7 @@ import { allNotClosed, allTags } from '../../query/figures/whole.ts';
 import type { FirstCopy } from '../../query/reads/ages.ts';
 import { DAYS, historySections } from '../charts/history.ts';
 import { peopleTable, tagTable } from '../charts/work.ts';
-import { copyNotice, copyOf, emptyOf, noteOf } from '../frame/copy.ts';
+import { copyNotice, copyOf, emptyOf, noteOf } from '../frame/first-copy.ts';
 import { html, type Html } from '../frame/html.ts';
 import { personName, statusWord } from '../frame/items.ts';
 import { cutNote, type PageContent, section, table } from '../frame/layout.ts';

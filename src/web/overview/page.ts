@@ -11,7 +11,7 @@ import type { JudgedStatus } from '../../status/judge.ts';
 import { DAYS, historySections } from '../charts/history.ts';
 import { backlogBars } from '../charts/work.ts';
 import { type FirstCopy, progressOf } from '../../query/reads/ages.ts';
-import { copyNotice, copyOf, noteOf } from '../frame/copy.ts';
+import { copyNotice, copyOf, noteOf } from '../frame/first-copy.ts';
 import { html, type Html } from '../frame/html.ts';
 import { type PageContent, section, table } from '../frame/layout.ts';
 import { inboxPath } from '../frame/links.ts';
@@ -29,7 +29,7 @@ export async function overviewPage({ desk, status, moment }: Visit): Promise<Pag
   }));
   const copy = copyOf(lists);
   const sum = sumOf(backlog);
-  if (copy?.complete === 0) return firstFilling(await status(), copy);
+  if (copy?.complete === 0) return firstCopyPage(await status(), copy);
   const since = dayBefore(moment, DAYS - 1);
   const history = await desk.history(`overview ${since} ${copy === null}`, async (read) => ({
     backlog: await readBacklogDays(read, null, since),
@@ -100,7 +100,7 @@ function inboxTable(backlog: readonly InboxBacklog[], lists: readonly ListFreshn
   return table('Inboxes', columns, rows, 'This account has no inbox.');
 }
 
-function firstFilling({ daemonRuns, daemonIsSilent }: JudgedStatus, copy: FirstCopy): PageContent {
+function firstCopyPage({ daemonRuns, daemonIsSilent }: JudgedStatus, copy: FirstCopy): PageContent {
   const sentence = daemonRuns
     ? 'The daemon makes the first copy. Figures appear here inbox by inbox; ' +
       'this page looks again by itself.'

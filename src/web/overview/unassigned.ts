@@ -1,7 +1,7 @@
 import type { UnassignedRow } from '../../query/figures/backlog.ts';
 import { allUnassigned } from '../../query/figures/whole.ts';
 import type { FirstCopy } from '../../query/reads/ages.ts';
-import { emptyOf, noteOf } from '../frame/copy.ts';
+import { emptyOf, noteOf } from '../frame/first-copy.ts';
 import { html, type Html } from '../frame/html.ts';
 import { statusWord } from '../frame/items.ts';
 import { cutNote, section, table } from '../frame/layout.ts';

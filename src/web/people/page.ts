@@ -14,7 +14,7 @@ import { ALL_PEOPLE, allTags } from '../../query/figures/whole.ts';
 import { peopleTable, tagTable } from '../charts/work.ts';
 import type { Counted } from '../frame/desk.ts';
 import type { FirstCopy } from '../../query/reads/ages.ts';
-import { copyNotice, copyOf, emptyOf, noteOf } from '../frame/copy.ts';
+import { copyNotice, copyOf, emptyOf, noteOf } from '../frame/first-copy.ts';
 import { html, type Html } from '../frame/html.ts';
 import { statusWord } from '../frame/items.ts';
 import { cutNote, type PageContent, section, table } from '../frame/layout.ts';

@@ -1,7 +1,7 @@
 import type { TagDay } from '../../query/figures/people.ts';
 import { linesChart } from '../charts/lines.ts';
 import type { FirstCopy } from '../../query/reads/ages.ts';
-import { emptyOf } from '../frame/copy.ts';
+import { emptyOf } from '../frame/first-copy.ts';
 import type { Html } from '../frame/html.ts';
 import { daysFrom, dayWords } from '../frame/words.ts';
 

@@ -136,7 +136,7 @@ test('a gate that a person opens while a slot is refused for the key stays open'
   const now = new TestClock().now();
   await ledger.refuseKey('refused', 'HTTP 401', now);
   // The gate is open for other keys only.
-  await ledger.passOtherRefusal('another');
+  await ledger.clearOtherRefusal('another');
   const openedMeanwhile = new DatabaseLedger({
     ...database,
     async execute(...statement) {

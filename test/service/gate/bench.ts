@@ -109,7 +109,7 @@ function heldLedger(ledger: Ledger, clock: PatientClock): Ledger {
     withdraw: (...given) => clock.work(() => ledger.withdraw(...given)),
     gateState: () => clock.work(() => ledger.gateState()),
     pauseGate: (...given) => clock.work(() => ledger.pauseGate(...given)),
-    holdGate: (...given) => clock.work(() => ledger.holdGate(...given)),
+    pauseForFailure: (...given) => clock.work(() => ledger.pauseForFailure(...given)),
     endPause: (...given) => clock.work(() => ledger.endPause(...given)),
     ease: (...given) => clock.work(() => ledger.ease(...given)),
     openGate: (...given) => clock.work(() => ledger.openGate(...given)),
@@ -117,7 +117,7 @@ function heldLedger(ledger: Ledger, clock: PatientClock): Ledger {
     lastRefusal: (...given) => clock.work(() => ledger.lastRefusal(...given)),
     allowKey: (...given) => clock.work(() => ledger.allowKey(...given)),
     retryKey: (...given) => clock.work(() => ledger.retryKey(...given)),
-    passOtherRefusal: (...given) => clock.work(() => ledger.passOtherRefusal(...given)),
+    clearOtherRefusal: (...given) => clock.work(() => ledger.clearOtherRefusal(...given)),
     followClock: (...given) => clock.work(() => ledger.followClock(...given)),
     confirmClock: (...given) => clock.work(() => ledger.confirmClock(...given)),
   };

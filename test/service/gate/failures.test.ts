@@ -42,9 +42,9 @@ test('after an outage was reported each call is one request, until the service a
   expect(sandbox.arrivals.length - before).toBe(3);
 
   sandbox.script(undefined);
-  expect(await ask()).toMatchObject({ ok: true, attempts: 1 });
+  expect(await ask()).toMatchObject({ ok: true, requests: 1 });
   sandbox.script(() => (sandbox.arrivals.length < before + 6 ? 'reset' : undefined));
-  expect(await ask()).toMatchObject({ ok: true, attempts: 2 });
+  expect(await ask()).toMatchObject({ ok: true, requests: 2 });
 });
 
 test('a 429 after an outage was reported is retried as ever', async () => {
@@ -54,15 +54,15 @@ test('a 429 after an outage was reported is retried as ever', async () => {
   await expect(ask()).rejects.toMatchObject({ code: 'SERVICE_DOWN' });
   const before = sandbox.arrivals.length;
   sandbox.script(() => (sandbox.arrivals.length === before + 1 ? { status: 429 } : undefined));
-  expect(await ask()).toMatchObject({ ok: true, attempts: 2 });
+  expect(await ask()).toMatchObject({ ok: true, requests: 2 });
 });
 
-test('a failure that passes costs one retry, and the answer reports two attempts', async () => {
+test('a failure that passes costs one retry, and the answer reports two requests', async () => {
   const { start, sandbox } = benchOf();
   sandbox.script(() => (sandbox.arrivals.length === 1 ? { status: 502 } : undefined));
   const { ask } = await start(await freshMirrorFile());
 
-  expect(await ask()).toMatchObject({ ok: true, attempts: 2 });
+  expect(await ask()).toMatchObject({ ok: true, requests: 2 });
 });
 
 test('a request that fails four times while others succeed is not reported as an outage', async () => {
@@ -219,7 +219,7 @@ test('an answer of the wrong shape costs one request and does not count as a fai
   );
 
   await expect(wrong).rejects.toMatchObject({ code: 'BAD_ANSWER' });
-  expect(await ask()).toMatchObject({ ok: true, attempts: 1 });
+  expect(await ask()).toMatchObject({ ok: true, requests: 1 });
   expect(sandbox.arrivals).toHaveLength(1);
 });
 
@@ -236,7 +236,7 @@ test('a 503 with Retry-After is retried no earlier than it asks, and other reque
   const slow = ask({ path: '/inboxes/1' });
   await ask();
   expect(clock.now() - begun).toBeLessThan(5000);
-  expect(await slow).toMatchObject({ ok: true, attempts: 2 });
+  expect(await slow).toMatchObject({ ok: true, requests: 2 });
 
   const [first, , last] = sandbox.arrivals;
   expect((last?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(30_000);
@@ -264,7 +264,7 @@ describe('a Retry-After beyond the patience', () => {
     expect(sandbox.arrivals).toHaveLength(1);
     clock.advance(7_200_001);
     sandbox.script(() => OK);
-    expect(await other.ask()).toMatchObject({ ok: true, attempts: 1 });
+    expect(await other.ask()).toMatchObject({ ok: true, requests: 1 });
     expect(other.events).toMatchObject([{ kind: 'opened' }]);
   });
 
@@ -305,7 +305,7 @@ describe('a Retry-After beyond the patience', () => {
     const { ledger } = await start(await freshMirrorFile());
     const until = clock.now() + 7_200_000;
     await ledger.pauseGate(1, () => until, '429', clock.now());
-    expect(await ledger.holdGate(2, clock.now() + 1000, '503', clock.now())).toBe(true);
+    expect(await ledger.pauseForFailure(2, clock.now() + 1000, '503', clock.now())).toBe(true);
     expect(await ledger.gateState()).toMatchObject({ pausedUntil: new Date(until), strikes: 1 });
     expect(sandbox.arrivals).toHaveLength(0);
   });

@@ -141,7 +141,7 @@ function stateOf(output: Output, list: JudgedList, { now, leaseHeld, outage }: J
       `sweep ${sweepState} after ${plural(list.sweep.pages, 'page')}, ${restartsOf(list.sweep)}` +
         `started ${fromNow(list.sweep.startedAt, now)}${outage === null ? causeOf(list.sweep) : ''}`,
     );
-  if (list.suspects > 0) parts.push(missedWords(list, now));
+  if (list.suspects > 0) parts.push(suspectWords(list, now));
   if (list.unlisted > 0) parts.push(`${thousands(list.unlisted)} left out by the list`);
   if (list.held > 0)
     parts.push(paint(output, 'red', `${plural(list.held, 'deletion')} held: ${acceptCommand(list)}`));
@@ -159,7 +159,7 @@ function restartsOf({ restarts }: LatestSweep): string {
   return restarts === 0 ? '' : `begun again ${plural(restarts, 'time')} because its page tokens expire, `;
 }
 
-function missedWords(list: JudgedList, now: number): string {
+function suspectWords(list: JudgedList, now: number): string {
   const words = `${thousands(list.suspects)} not listed`;
   const { missingSince: since } = list;
   if (since === null || !hasLongMissed(list, now)) return words;

@@ -21,6 +21,9 @@ import type { MeasuredDelay } from './delay.ts';
  */
 const OUTAGE_KEPT_MS = MINUTE;
 
+/** A person should look at a list if one of its suspects has waited for more than this many ms. */
+const LONG_WAIT_MS = 2 * DAY;
+
 /** No process has this id. */
 const NO_PID = -1;
 
@@ -32,6 +35,8 @@ export type JudgedList = ListStatus & {
   readonly freshness: Freshness;
   readonly promiseMs: number;
   readonly restsUntil: Date | null;
+  /** A person should look at it (docs/commands.md, "status"). A list that is healthy may need a look. */
+  readonly needsLook: boolean;
 };
 
 /** All that `status` shows, judged at one moment. `outage` is null if the stored one is out of date. */
@@ -107,6 +112,9 @@ export function judge(
   status: MirrorStatus,
   { now, config, databaseName, self, others = [] }: Circumstances,
 ): Judgement {
+  const { lease } = status;
+  const observer = { ...self, pid: self.isWriter ? NO_PID : self.pid };
+  const leaseHeld = lease !== null && isLeaseValid(lease, observer, now);
   const crons = recordedCrons(status.schedules, config);
   const costs = failedCosts(status.lists.map(({ failures }) => failures));
   const judged = status.lists.map((list) => {
@@ -124,12 +132,10 @@ export function judge(
     });
     const restsNow = rest !== null && rest.getTime() > now ? rest : null;
     const freshness = freshnessOf(list.completeAsOf, promiseMs, now);
-    return { ...list, promiseMs, freshness, restsUntil: restsNow };
+    const needsLook = freshness !== 'fresh' || isOdd(list, leaseHeld, now);
+    return { ...list, promiseMs, freshness, restsUntil: restsNow, needsLook };
   });
   const gateWord = judgeGate(status.gate, now).word;
-  const { lease } = status;
-  const observer = { ...self, pid: self.isWriter ? NO_PID : self.pid };
-  const leaseHeld = lease !== null && isLeaseValid(lease, observer, now);
   const isOutdated =
     !leaseHeld && status.outage !== null && status.outage.until.getTime() < now - OUTAGE_KEPT_MS;
   const outage = isOutdated ? null : status.outage;
@@ -152,4 +158,28 @@ export function judge(
     outage,
     healthy: isKept && gateWord === 'open' && outage === null && status.otherAccount === null,
   };
+}
+
+/** True if a person should look at the list, however fresh it is. */
+function isOdd(list: ListStatus, leaseHeld: boolean, now: number): boolean {
+  return (
+    list.failure !== null ||
+    list.held > 0 ||
+    isEmptied(list) ||
+    hasLongMissed(list.missingSince, now) ||
+    list.rejected > 0 ||
+    list.withoutId > 0 ||
+    list.authorised === false ||
+    (list.sweep !== null && !leaseHeld)
+  );
+}
+
+/** The list shows nothing, although the service returns its rows. */
+function isEmptied({ rows, unlisted }: ListStatus): boolean {
+  return rows === 0 && unlisted > 0;
+}
+
+/** True if a list's suspects have waited since then for more than 2 days: a person should look at it. */
+export function hasLongMissed(since: Date | null, now: number): since is Date {
+  return since !== null && now - since.getTime() > LONG_WAIT_MS;
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { HOUR } from '../../src/core/clock.ts';
+import type { Database } from '../../src/database/database.ts';
 import { iso } from '../../src/database/instants.ts';
 import { mirrorOn } from '../../src/mirror/mirror.ts';
 import { type Served, served } from '../daemon/http/served.ts';
@@ -14,6 +15,12 @@ const engine = async (ask: Served['ask']): Promise<string> => {
     .replaceAll('</tr>', '\n')
     .replaceAll(/<[^>]+>|\u00A0/g, ' ')
     .replaceAll(/ +/g, ' ');
+};
+
+/** Makes the lease one of a daemon that runs. */
+const playDaemon = async (database: Database, now: number): Promise<void> => {
+  const lease = `UPDATE leases SET command = 'inbox-mirror start', expires_at = $1, heartbeat_at = $2`;
+  await database.execute(lease, iso(now + 20_000), iso(now));
 };
 
 test('the engine room counts requests against the budget, and names each list with its age', async () => {
@@ -31,8 +38,7 @@ test('the engine room counts requests against the budget, and names each list wi
 test('the engine room says that requests flow only while they do', async () => {
   const { ask, sync, mirror, clock } = await served();
   await sync();
-  const lease = `UPDATE leases SET command = 'inbox-mirror start', expires_at = $1, heartbeat_at = $2`;
-  await mirror.database.execute(lease, iso(clock.now() + 20_000), iso(clock.now()));
+  await playDaemon(mirror.database, clock.now());
   const flowing = await engine(ask);
   expect(flowing).toMatch(/All \d lists are fresh, and requests flow\./);
   await mirror.database.execute(
@@ -70,6 +76,30 @@ test('the engine room shows stale lists and held deletions before its figures, a
   expect(text).toMatch(/failed: no end ; 1 walk failed in a row and cost 2 requests/);
   expect(text, 'an item that is gone').not.toContain('HTTP 404');
   expect(text).toMatch(/3 h ago \S+ of Support HTTP 503/);
+});
+
+test.for([
+  ['a mailbox without access', 'UPDATE inboxes SET is_authorised = false WHERE id = $1', 'lost access'],
+  [
+    'an unreadable row',
+    `UPDATE sweeps SET rejected = 1, without_id = 1 WHERE list = 'conversations' AND inbox_id = $1`,
+    '1 row unreadable; deletions wait: 1 row without a readable id',
+  ],
+] as const)('the engine room names a fresh list that needs a look for %s', async ([, change, words]) => {
+  const { ask, sync, mirror, clock } = await served({ sandbox: { conversations: Array(14).fill(3) } });
+  await sync();
+  // The sandbox has mailboxes without access.
+  await mirror.database.execute('UPDATE inboxes SET is_authorised = true');
+  await playDaemon(mirror.database, clock.now());
+  expect(await engine(ask)).toContain('All 43 lists are fresh, and requests flow.');
+  await mirror.database.execute(change, [...mirror.sandbox.world.inboxes.keys()].at(-1));
+  clock.advance(2000);
+  const text = await engine(ask);
+  expect(text).not.toContain('requests flow');
+  expect(text).toMatch(/\d lists? needs? a look: [^.]*conversations of /);
+  const [open, folded] = text.split(/The other \d+ lists/);
+  expect(open).toContain(words);
+  expect(folded).not.toContain(words);
 });
 
 test('an order is shown with its inbox, by whom and since when', async () => {

@@ -1,12 +1,13 @@
 import { plural, thousands } from '../../core/humanize.ts';
 import { failureCause, failureWords } from '../../status/failures.ts';
+import { hasLongMissed } from '../../status/judge.ts';
 import type { WholeStatus } from '../../status/observe.ts';
 import { html, type Html } from '../frame/html.ts';
 import { section, table } from '../frame/layout.ts';
 import { inboxPath } from '../frame/links.ts';
 import { ago, lengthOf, type Moment, named } from '../frame/words.ts';
 
-/** More lists than this are folded away, except those that need a look. */
+/** More lists than this are folded away, except those that need a look or are being read. */
 const MOST_OPEN = 40;
 
 const NOTE = 'Rows and pages are those of the last reading of the whole list.';
@@ -15,18 +16,17 @@ type JudgedList = WholeStatus['judged'][number];
 
 /** Each list: its age, the age that its schedule allows, its size, and what is under way or wrong. */
 export function listsSection({ judged }: WholeStatus, moment: Moment): Html {
-  const needsLook = (list: JudgedList): boolean =>
-    list.freshness !== 'fresh' || list.failure !== null || list.held > 0 || isBegun(list);
-  const ordered = judged.toSorted((a, b) => Number(needsLook(b)) - Number(needsLook(a)));
+  const isOpen = (list: JudgedList): boolean => list.needsLook || isBegun(list);
+  const ordered = judged.toSorted((a, b) => Number(isOpen(b)) - Number(isOpen(a)));
   if (judged.length <= MOST_OPEN)
     return section('Lists', listTable(ordered, moment), { wide: true, note: NOTE });
-  const looked = ordered.filter(needsLook);
+  const open = ordered.filter(isOpen);
   return section(
     'Lists',
-    html`${listTable(looked, moment)}
+    html`${listTable(open, moment)}
       <details>
-        <summary>The other ${judged.length - looked.length} lists</summary>
-        ${listTable(ordered.slice(looked.length), moment)}
+        <summary>The other ${judged.length - open.length} lists</summary>
+        ${listTable(ordered.slice(open.length), moment)}
       </details>`,
     { wide: true, note: NOTE },
   );
@@ -57,7 +57,7 @@ function listTable(lists: readonly JudgedList[], moment: Moment): Html {
 }
 
 function stateOf(list: JudgedList, { now }: Moment): Html {
-  const { failure, held, suspects, unlisted, rejected, authorised, freshness } = list;
+  const { failure, held, suspects, unlisted, rejected, withoutId, authorised, freshness } = list;
   const words: (Html | string | false)[] = [
     freshness === 'stale' && html`<strong class="late">stale</strong>`,
     freshness === 'never' && 'not complete yet',
@@ -67,12 +67,18 @@ function stateOf(list: JudgedList, { now }: Moment): Html {
     failure !== null && html`<strong class="late">failed: ${failureCause(failure)}</strong>`,
     failureWords(list, now) ?? false,
     held > 0 && `${plural(held, 'deletion')} held`,
-    suspects > 0 && plural(suspects, 'suspect'),
+    suspects > 0 && suspectWords(list, now),
     unlisted > 0 && `${plural(unlisted, 'row')} left out by the list`,
     rejected > 0 && `${plural(rejected, 'row')} unreadable`,
+    withoutId > 0 && `deletions wait: ${plural(withoutId, 'row')} without a readable id`,
   ];
   const shown = words.filter((word) => word !== false);
   return html`${shown.map((word, index) => html`${index > 0 && '; '}${word}`)}`;
+}
+
+function suspectWords({ suspects, missingSince: since }: JudgedList, now: number): string {
+  const words = plural(suspects, 'suspect');
+  return hasLongMissed(since, now) ? `${words} for up to ${lengthOf(now - since.getTime())}` : words;
 }
 
 /** True while a sweep reads the list, or has stopped after some of its pages. */

@@ -11,6 +11,11 @@ const MOST_NAMED = 3;
 /** A sentence for each thing that needs a look, the gravest first. Empty: the mirror is as promised. */
 export function troublesOf(status: WholeStatus, moment: Moment): (Html | string)[] {
   const { now, gate, gateWord, outage, otherAccount, judged, foreign, webhook } = status;
+  // No other sentence names these; the table of lists shows why.
+  const odd = judged.filter(
+    ({ needsLook, freshness, held, failure }) =>
+      needsLook && freshness === 'fresh' && held === 0 && failure === null,
+  );
   const found: (Html | string | false)[] = [
     otherAccount !== null && html`The key leads to another account: ${otherAccount.cause}`,
     gateWord === 'key-refused' &&
@@ -38,14 +43,10 @@ export function troublesOf(status: WholeStatus, moment: Moment): (Html | string)
     ...(['never', 'stale'] as const).map((word) => {
       const late = judged.filter(({ freshness }) => freshness === word);
       if (late.length === 0) return false;
-      const names = late
-        .slice(0, MOST_NAMED)
-        .map((list, index) => html`${index > 0 && ', '}${listName(list)}`);
-      const more = late.length > MOST_NAMED ? ` and ${late.length - MOST_NAMED} more` : '';
       return word === 'never'
-        ? html`${plural(late.length, 'list')} not complete yet: ${names}${more}.`
+        ? html`${plural(late.length, 'list')} not complete yet: ${listNames(late)}.`
         : html`${plural(late.length, 'list')} older than
-          ${lengthOf(Math.min(...late.map(({ promiseMs }) => promiseMs)))}: ${names}${more}.`;
+          ${lengthOf(Math.min(...late.map(({ promiseMs }) => promiseMs)))}: ${listNames(late)}.`;
     }),
     ...judged
       .filter(({ held }) => held > 0)
@@ -53,8 +54,16 @@ export function troublesOf(status: WholeStatus, moment: Moment): (Html | string)
     ...judged
       .filter(({ failure }) => failure !== null)
       .map((list) => html`${listName(list)}: ${list.failure}`),
+    odd.length > 0 &&
+      html`${plural(odd.length, 'list')} ${odd.length === 1 ? 'needs' : 'need'} a look: ${listNames(odd)}.`,
   ];
   return found.filter((trouble) => trouble !== false);
+}
+
+/** The names of the first lists, and the number of the others. */
+function listNames(lists: WholeStatus['judged']): Html {
+  const names = lists.slice(0, MOST_NAMED).map((list, index) => html`${index > 0 && ', '}${listName(list)}`);
+  return html`${names}${lists.length > MOST_NAMED && ` and ${lists.length - MOST_NAMED} more`}`;
 }
 
 /** A list with its inbox's name. */

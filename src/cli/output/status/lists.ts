@@ -1,17 +1,13 @@
 import { requestsLeft } from '../../../core/budget.ts';
-import { DAY } from '../../../core/clock.ts';
 import { duration, fromNow, plural, thousands, whenDue } from '../../../core/humanize.ts';
 import { acceptCommand } from '../../../core/lists.ts';
 import type { LatestSweep } from '../../../mirror/sweeps/reader.ts';
 import { asCell, type Output, paint } from '../../../session/terminal.ts';
 import { failureCause, failureWords } from '../../../status/failures.ts';
-import type { JudgedList, JudgedStatus } from '../../../status/judge.ts';
+import { hasLongMissed, type JudgedList, type JudgedStatus } from '../../../status/judge.ts';
 import type { WholeStatus } from '../../../status/observe.ts';
 import { haltOf, notBefore, scheduledStandstillOf, shutGate } from '../../../status/sending.ts';
 import { type Column, renderTable } from '../table.ts';
-
-/** A list needs a look if one of its suspects has waited for more than this many ms. */
-const LONG_WAIT_MS = 2 * DAY;
 
 /**
  * The status in one sentence: the lists, what is wrong with the rest, the requests used, what comes next.
@@ -31,7 +27,7 @@ export function headlineOf(output: Output, status: WholeStatus): string {
 
 function listWords(status: JudgedStatus): string {
   const { judged } = status;
-  const look = judged.filter((list) => needsLook(list, status)).length;
+  const look = judged.filter(({ needsLook }) => needsLook).length;
   const lists = plural(judged.length, 'list');
   if (look === 0) return judged.length === 1 ? '1 list, fresh' : `${lists}, all fresh`;
   return `${thousands(look)} of ${lists} ${look === 1 ? 'needs' : 'need'} a look`;
@@ -64,33 +60,9 @@ function nextWords(status: WholeStatus): string {
   return `next ${what} ${whenDue(new Date(at), now)}`;
 }
 
-/** True for a list whose row shows more than that it is fresh. */
-function needsLook(list: JudgedList, { leaseHeld, now }: JudgedStatus): boolean {
-  return (
-    list.freshness !== 'fresh' ||
-    list.failure !== null ||
-    list.held > 0 ||
-    isEmptied(list) ||
-    hasLongMissed(list, now) ||
-    list.rejected > 0 ||
-    list.withoutId > 0 ||
-    list.authorised === false ||
-    (list.sweep !== null && !leaseHeld)
-  );
-}
-
-/** The list shows nothing, although the service returns its rows. */
-function isEmptied({ rows, unlisted }: JudgedList): boolean {
-  return rows === 0 && unlisted > 0;
-}
-
-function hasLongMissed({ missingSince: since }: JudgedList, now: number): boolean {
-  return since !== null && now - since.getTime() > LONG_WAIT_MS;
-}
-
 /** The table of the lists that need a look, or of all, and a line for those that it leaves out. */
 export function listSections(output: Output, status: JudgedStatus, all: boolean): string[] {
-  const shown = all ? status.judged : status.judged.filter((list) => needsLook(list, status));
+  const shown = all ? status.judged : status.judged.filter(({ needsLook }) => needsLook);
   const hidden = status.judged.length - shown.length;
   const table = shown.length === 0 ? [] : [listTable(output, shown, status), ''];
   if (hidden === 0) return table;
@@ -162,7 +134,7 @@ function restartsOf({ restarts }: LatestSweep): string {
 function suspectWords(list: JudgedList, now: number): string {
   const words = `${thousands(list.suspects)} not listed`;
   const { missingSince: since } = list;
-  if (since === null || !hasLongMissed(list, now)) return words;
+  if (!hasLongMissed(since, now)) return words;
   return `${words} for up to ${duration(now - since.getTime())}`;
 }
 

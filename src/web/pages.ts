@@ -14,6 +14,7 @@ import { type Desk, openDesk } from './frame/desk.ts';
 import { createFormTokens, readForms } from './frame/forms.ts';
 import type { Html } from './frame/html.ts';
 import { faultPage, type Frame, type PageContent, pageOf } from './frame/layout.ts';
+import { queryOf } from './frame/links.ts';
 import { isForeign, POLICY } from './frame/origin.ts';
 import type { Moment } from './frame/words.ts';
 import { addDownloads } from './ask/downloads.ts';
@@ -141,7 +142,7 @@ function addInside(inside: FastifyInstance, frame: Frame, desk: Desk, options: P
         moment: { now: clock.now(), timezone },
         params: request.params as Record<string, string>,
         token: tokens.field(request),
-        query: new URLSearchParams(request.url.split('?')[1] ?? ''),
+        query: queryOf(request),
         ask: (sql, mostRows) => questions.ask(sql, mostRows, left),
       };
       const content = await contentOf(await load(), visit, request).catch((error: unknown) => {

@@ -59,6 +59,15 @@ describe('of a mirror that has been filled', () => {
       expect(words(await asked(ask, sql)), question).toMatch(/Answer \d+ rows?/);
   });
 
+  test('a question mark in the SQL of an address that a person wrote is kept', async () => {
+    const { ask } = house;
+    const written = "sql=SELECT+'a?'+AS+one,+'?b'+AS+two";
+    expect(words(await ask(`/ask?${written}`, { headers: { accept: 'text/html' } }))).toContain(
+      'one two a? ?b',
+    );
+    expect((await ask(`/ask.csv?${written}`)).body).toMatch(/^one,two\r?\na\?,\?b\r?\n$/);
+  });
+
   test('wrong SQL is answered with its place and a hint', async () => {
     const { ask } = house;
     const { status, body } = await asked(ask, 'SELECT opn FROM backlog_now');

@@ -8,6 +8,7 @@ import type { BoundedRows } from '../../query/reads/bounded.ts';
 import { MOST_CHARACTERS, type Questions } from '../../query/reads/question.ts';
 import type { Cell } from '../../query/result.ts';
 import { sendText, whenClosed } from '../frame/answer.ts';
+import { queryOf } from '../frame/links.ts';
 
 /** A download has at most this many rows. */
 const MOST_ROWS = 100_000;
@@ -48,7 +49,7 @@ export function addDownloads(inside: FastifyInstance, questions: Questions): voi
   let underWay = 0;
   for (const [format, { type, contentOf }] of Object.entries(FORMS))
     inside.get(`/ask.${format}`, async (request, reply) => {
-      const sql = new URLSearchParams(request.url.split('?')[1] ?? '').get('sql') ?? '';
+      const sql = queryOf(request).get('sql') ?? '';
       if (underWay === MOST_AT_ONCE) return await reply.code(503).send({ error: BUSY });
       underWay += 1;
       // Until the last byte has left, or the person.

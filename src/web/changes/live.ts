@@ -5,6 +5,7 @@ import { type Clock, MINUTE, SECOND } from '../../core/clock.ts';
 import { MOST_SHOWN, readAfter } from '../../query/figures/changes.ts';
 import type { Desk } from '../frame/desk.ts';
 import { html } from '../frame/html.ts';
+import { queryOf } from '../frame/links.ts';
 import { filterOf, idOf } from './page.ts';
 import { feedRow } from './rows.ts';
 
@@ -46,7 +47,7 @@ export function addLiveFeed(inside: FastifyInstance, options: LiveOptions): void
       live -= 1;
       closed.abort();
     });
-    const query = new URLSearchParams(request.url.split('?')[1] ?? '');
+    const query = queryOf(request);
     // After a break the browser says which event it has seen last.
     const last = request.headers['last-event-id'];
     const after = idOf(typeof last === 'string' ? last : query.get('after')) ?? (await options.newest()).id;

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import { html, type Html } from './html.ts';
 
 /** The page of an inbox. */
@@ -30,4 +31,10 @@ export function permalink(address: string | null): Html {
   return html`<a href="${address}" rel="noreferrer noopener" target="_blank"
     >Open in the service<span class="hidden">, in a new tab</span></a
   >`;
+}
+
+/** The values in the query of a request's address. A query may contain further question marks. */
+export function queryOf({ url }: FastifyRequest): URLSearchParams {
+  const at = url.indexOf('?');
+  return new URLSearchParams(at === -1 ? '' : url.slice(at + 1));
 }

@@ -1,6 +1,7 @@
 import { stringify } from 'csv-stringify/sync';
-import { parseExact } from '../core/json.ts';
-import type { Cell } from './result.ts';
+import { MirrorError } from '../core/errors.ts';
+import { escapeHidden, parseExact } from '../core/json.ts';
+import type { Cell, QueryResult } from './result.ts';
 
 /** A cell as SQL writes it: `NULL`, `x'0a'` for bytes, else its plain text. */
 export function asText(cell: Cell): string {
@@ -19,6 +20,36 @@ export function asJson(cell: Cell, isJson: boolean): unknown {
       ? Number.isFinite(cell)
       : typeof cell !== 'bigint' && !(cell instanceof Uint8Array);
   return fitsJson ? cell : asText(cell);
+}
+
+/**
+ * The names of columns for a `form`, such as `a JSON object`, that can hold each name only once.
+ * @throws MirrorError `USAGE` if two columns have one name
+ */
+export function uniqueNames(columns: QueryResult['columns'], form: string): string[] {
+  const names = columns.map(({ name }) => name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice === undefined) return names;
+  throw new MirrorError(
+    'USAGE',
+    `Two columns are named ${JSON.stringify(twice)}, and ${form} can hold only one. ` +
+      'Rename one of them with AS.',
+  );
+}
+
+/**
+ * Writes a row as a JSON object, in the order of its columns.
+ * @throws MirrorError `USAGE` if two columns have one name
+ */
+export function objectWriter(columns: QueryResult['columns']): (row: readonly Cell[]) => string {
+  // Written as text: an object would move columns with a number as name (a year) before the others.
+  const keys = uniqueNames(columns, 'a JSON object').map((name) => `${JSON.stringify(name)}:`);
+  return (row) => {
+    const fields = columns.map(
+      ({ isJson }, index) => keys[index] + JSON.stringify(asJson(row[index] ?? null, isJson)),
+    );
+    return escapeHidden(`{${fields.join(',')}}`);
+  };
 }
 
 /** A cell that a spreadsheet runs as a formula, and a number, which it does not. */

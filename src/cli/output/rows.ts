@@ -1,6 +1,4 @@
-import { MirrorError } from '../../core/errors.ts';
-import { escapeHidden } from '../../core/json.ts';
-import { asJson, asText } from '../../query/cells.ts';
+import { asText, objectWriter } from '../../query/cells.ts';
 import { AT_ONCE, type Cell, charactersOf, type QueryResult } from '../../query/result.ts';
 import type { Streams } from '../../session/terminal.ts';
 import type { Format } from '../options.ts';
@@ -83,11 +81,11 @@ const FORMS: Readonly<
     tail: () => '',
   }),
   ndjson(columns) {
-    const asObject = objectsOf(columns);
+    const asObject = objectWriter(columns);
     return { head: '', textOf: (rows) => rows.map((row) => `${asObject(row)}\n`).join(''), tail: () => '' };
   },
   json(columns) {
-    const asObject = objectsOf(columns);
+    const asObject = objectWriter(columns);
     return {
       head: '',
       textOf: (rows, before) =>
@@ -96,24 +94,3 @@ const FORMS: Readonly<
     };
   },
 };
-
-/** @throws MirrorError `USAGE` for two columns of one name: a JSON object would hold only one of them */
-function objectsOf(columns: QueryResult['columns']): (row: Cell[]) => string {
-  const names = columns.map(({ name }) => name);
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) {
-    throw new MirrorError(
-      'USAGE',
-      `Two columns are named ${JSON.stringify(twice)}, and a JSON object can hold only one. ` +
-        'Rename one of them with AS.',
-    );
-  }
-  // Written as text: an object would move columns with a number as name (a year) before the others.
-  const keys = names.map((name) => `${JSON.stringify(name)}:`);
-  return (row) => {
-    const fields = columns.map(
-      ({ isJson }, index) => keys[index] + JSON.stringify(asJson(row[index] ?? null, isJson)),
-    );
-    return escapeHidden(`{${fields.join(',')}}`);
-  };
-}

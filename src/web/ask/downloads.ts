@@ -2,8 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { isMirrorError, MirrorError } from '../../core/errors.ts';
 import { thousands } from '../../core/humanize.ts';
-import { escapeHidden } from '../../core/json.ts';
-import { asJson, asText, csvOf, withoutFormula } from '../../query/cells.ts';
+import { asText, csvOf, objectWriter, uniqueNames, withoutFormula } from '../../query/cells.ts';
 import type { BoundedRows } from '../../query/reads/bounded.ts';
 import { MOST_CHARACTERS, type Questions } from '../../query/reads/question.ts';
 import type { Cell } from '../../query/result.ts';
@@ -78,19 +77,13 @@ async function asCsv({ columns, rows }: BoundedRows): Promise<string> {
 
 /** @throws MirrorError `USAGE` if two columns have one name: an object can hold only one of them */
 async function asJsonText({ columns, rows }: BoundedRows): Promise<string> {
-  const keys = uniqueNames(columns).map((name) => `${JSON.stringify(name)}:`);
-  const object = (row: Cell[]): string => {
-    const fields = columns.map(
-      ({ isJson }, index) => keys[index] + JSON.stringify(asJson(row[index] ?? null, isJson)),
-    );
-    return escapeHidden(`{${fields.join(',')}}`);
-  };
+  const object = objectWriter(columns);
   return `[${(await written(rows, (some) => some.map(object).join(',\n'))).join(',\n')}]\n`;
 }
 
 /** @throws MirrorError `USAGE` if two columns have one name: a reader could not tell them apart */
 async function asParquet(answer: BoundedRows): Promise<Buffer> {
-  uniqueNames(answer.columns);
+  uniqueNames(answer.columns, 'a Parquet file');
   const { parquetOf } = await import('../../export/answer.ts');
   return await parquetOf(answer);
 }
@@ -129,15 +122,4 @@ function tooLarge(): MirrorError {
 
 function megabytes(characters: number): string {
   return `${characters / 1024 / 1024} MB`;
-}
-
-function uniqueNames(columns: BoundedRows['columns']): string[] {
-  const names = columns.map(({ name }) => name);
-  const twice = names.find((name, index) => names.indexOf(name) < index);
-  if (twice !== undefined)
-    throw new MirrorError(
-      'USAGE',
-      `Two columns are named ${JSON.stringify(twice)}, and this form can hold only one. Rename one with AS.`,
-    );
-  return names;
 }

@@ -1,11 +1,18 @@
-import { cursorText } from '../mirror/mirror.ts';
+import { type Cursor, cursorText } from '../mirror/mirror.ts';
 import { openReadOnly, sqliteFile } from '../query/open.ts';
 import type { ReadOnlyMirror } from '../query/result.ts';
 import { newEnding, refuseExisting, removePartial, sizeOf } from './folder/files.ts';
 import { withFolderLock } from './folder/lock.ts';
 import { type ExportRun, filesLeft, type Manifest } from './folder/manifest.ts';
-import { coveredBy, rangesOf, refuseAmid, refuseOvertaken } from './folder/overlap.ts';
-import { completeUnfinished, currentManifest, publishRun } from './folder/replace.ts';
+import {
+  coveredBy,
+  type Range,
+  rangesOf,
+  refuseAmid,
+  refuseLost,
+  refuseOvertaken,
+} from './folder/overlap.ts';
+import { completeUnfinished, currentManifest, publishRun, unlistedFiles } from './folder/replace.ts';
 import { writeInThread } from './thread.ts';
 import { type ExportOptions, type FileNames, writeFiles, type Written } from './write.ts';
 
@@ -18,12 +25,36 @@ export async function exportTables(mirror: ReadOnlyMirror, options: ExportOption
   return await exportBy((names) => writeFiles(mirror, options, names), options);
 }
 
+export interface Exported {
+  readonly run: ExportRun;
+  /** The files of the export's changes that the folder has, but not its manifest. */
+  readonly unlisted: readonly string[];
+}
+
 /** Exports like `exportTables` from a database. `signal` stops it at any moment; no file then has changed. */
 export async function exportMirror(
   url: string,
   options: ExportOptions,
   signal: AbortSignal,
-): Promise<ExportRun> {
+): Promise<Exported> {
+  const run = await exportFrom(url, options, signal);
+  return { run, unlisted: await unlistedFiles(options.folder, run) };
+}
+
+/**
+ * Refuses an export that would continue files whose changes the mirror has lost. `check` refuses the cursor
+ * of another history.
+ * @throws MirrorError `USAGE`, or another error of `check`
+ */
+export async function refuseOtherHistory(
+  options: Asked,
+  check: (cursor: Cursor) => Promise<void>,
+): Promise<void> {
+  const { folder } = options;
+  await refuseLost(folder, await currentManifest(folder), rangesAsked(options), check);
+}
+
+async function exportFrom(url: string, options: ExportOptions, signal: AbortSignal): Promise<ExportRun> {
   const path = sqliteFile(url);
   if (path !== null)
     return await exportBy((names) => writeInThread({ path, options, names }, signal), options);
@@ -68,6 +99,9 @@ async function exportBy(
   }
 }
 
+/** The tables to write, which of their changes, and the folder. */
+type Asked = Pick<ExportOptions, 'tables' | 'format' | 'folder' | 'sinceId'>;
+
 interface Names extends Omit<FileNames, 'ending'> {
   readonly manifest: Manifest;
 }
@@ -77,12 +111,16 @@ interface Names extends Omit<FileNames, 'ending'> {
  * read.
  * @throws MirrorError `USAGE` as at the end
  */
-async function prepareFolder(options: Omit<ExportOptions, 'onRows'>): Promise<Names> {
-  const { folder, tables, format, sinceId } = options;
+async function prepareFolder(options: Asked): Promise<Names> {
+  const { folder } = options;
   const manifest = await currentManifest(folder);
-  const ranges = [...new Set(tables)].map((table) => ({ table, format, after: sinceId ?? 0 }));
+  const ranges = rangesAsked(options);
   refuseAmid(folder, manifest, ranges);
   return { manifest, left: await filesLeft(folder, manifest), covered: coveredBy(manifest, ranges) };
+}
+
+function rangesAsked({ tables, format, sinceId }: Asked): Range[] {
+  return [...new Set(tables)].map((table) => ({ table, format, after: sinceId ?? 0 }));
 }
 
 function runOf(

@@ -1,5 +1,5 @@
-import { MirrorError } from '../../core/errors.ts';
-import { readCursor } from '../../mirror/mirror.ts';
+import { isMirrorError, MirrorError } from '../../core/errors.ts';
+import { type Cursor, readCursor } from '../../mirror/mirror.ts';
 import { sizeOf } from './files.ts';
 import type { ExportedFile, Manifest } from './manifest.ts';
 
@@ -28,16 +28,6 @@ export function coveredBy(manifest: Manifest, ranges: readonly Range[]): string[
   );
 }
 
-/** The files that are there, of the table and format of a range, and that stay beside its changes. */
-export function filesBeside(folder: string, manifest: Manifest, ranges: readonly Range[]): ChangesFile[] {
-  const covered = coveredBy(manifest, ranges);
-  return ranges.flatMap((range) =>
-    filesAfter(manifest, { ...range, after: 0 }).filter(
-      ({ file }) => !covered.includes(file) && sizeOf(folder, file) !== null,
-    ),
-  );
-}
-
 /**
  * Refuses a range that begins amid the changes of a file: that file can neither stay, since the folder would
  * have its later changes twice, nor go.
@@ -60,6 +50,32 @@ export function refuseAmid(folder: string, manifest: Manifest, ranges: readonly 
         'folder with --out.',
     );
   }
+}
+
+/**
+ * Refuses ranges beside which a file stays whose changes the mirror has lost. `check` refuses the cursor of
+ * another history.
+ * @throws MirrorError `USAGE`, or another error of `check`
+ */
+export async function refuseLost(
+  folder: string,
+  manifest: Manifest,
+  ranges: readonly Range[],
+  check: (cursor: Cursor) => Promise<void>,
+): Promise<void> {
+  for (const { file, changes } of filesBeside(folder, manifest, ranges))
+    try {
+      await check(readCursor(changes.up_to)!);
+    } catch (error) {
+      if (!isMirrorError(error, 'CURSOR_AHEAD', 'OTHER_EPOCH')) throw error;
+      throw new MirrorError(
+        'USAGE',
+        `${folder} has changes of another history in ${file}, up to ${changes.up_to}. Nothing was written. ` +
+          'The mirror was restored from a backup, or it is another one. Write all changes again without ' +
+          '--since-id and with --force, or name another folder with --out.',
+        { cause: error },
+      );
+    }
 }
 
 /**
@@ -92,6 +108,16 @@ function wholeStart(folder: string, manifest: Manifest, range: Range): number {
   if (amid.length === 0) return range.after;
   const after = Math.min(...amid.map(({ changes }) => changes.after));
   return wholeStart(folder, manifest, { ...range, after });
+}
+
+/** The files that are there, of the table and format of a range, and that stay beside its changes. */
+function filesBeside(folder: string, manifest: Manifest, ranges: readonly Range[]): ChangesFile[] {
+  const covered = coveredBy(manifest, ranges);
+  return ranges.flatMap((range) =>
+    filesAfter(manifest, { ...range, after: 0 }).filter(
+      ({ file }) => !covered.includes(file) && sizeOf(folder, file) !== null,
+    ),
+  );
 }
 
 /** The files that are there and have changes before and after the beginning of the range. */

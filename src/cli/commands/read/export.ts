@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
-import { EXIT, isMirrorError, MirrorError } from '../../../core/errors.ts';
+import { EXIT, MirrorError } from '../../../core/errors.ts';
 import { plural, thousands } from '../../../core/humanize.ts';
 import type { ExportOptions } from '../../../export/write.ts';
-import type { ExportRun } from '../../../export/folder/manifest.ts';
+import type { Exported } from '../../../export/export.ts';
 import type { Format } from '../../../export/encoder.ts';
 import type { Cursor } from '../../../mirror/mirror.ts';
 import type { Cell } from '../../../query/result.ts';
@@ -71,7 +71,7 @@ async function runExport(io: Io, tables: string[], options: Options): Promise<nu
   try {
     const done = await exportMirror(databaseUrl, task, io.signal);
     progress.end();
-    await printRun(io, done, { ...options, folder: task.folder });
+    await printRun(io, done, options);
     return EXIT.done;
   } finally {
     progress.end();
@@ -87,6 +87,7 @@ type Into = Pick<ExportOptions, 'tables' | 'format' | 'folder'>;
  *   `OTHER_EPOCH` for a cursor of another history
  */
 async function placeIn(url: string, text: string, into: Into): Promise<number> {
+  const { refuseOtherHistory } = await import('../../../export/export.ts');
   const { readCursor, refuseForeignCursor } = await import('../../../mirror/mirror.ts');
   const { openReadOnly } = await import('../../../query/open.ts');
   const { readRows } = await import('../../../query/reads/rows.ts');
@@ -104,36 +105,11 @@ async function placeIn(url: string, text: string, into: Into): Promise<number> {
         cursor,
       );
     await check(place);
-    await refuseLost(place.id, into, check);
+    await refuseOtherHistory({ ...into, sinceId: place.id }, check);
     return place.id;
   } finally {
     await mirror.close();
   }
-}
-
-/** @throws MirrorError `USAGE` if a file that stays has changes that the mirror has lost */
-async function refuseLost(
-  after: number,
-  { tables, format, folder }: Into,
-  check: (cursor: Cursor) => Promise<void>,
-): Promise<void> {
-  const { readCursor } = await import('../../../mirror/mirror.ts');
-  const { currentManifest } = await import('../../../export/folder/replace.ts');
-  const { filesBeside } = await import('../../../export/folder/overlap.ts');
-  const ranges = tables.map((table) => ({ table, format, after }));
-  for (const { file, changes } of filesBeside(folder, await currentManifest(folder), ranges))
-    try {
-      await check(readCursor(changes.up_to)!);
-    } catch (error) {
-      if (!isMirrorError(error, 'CURSOR_AHEAD', 'OTHER_EPOCH')) throw error;
-      throw new MirrorError(
-        'USAGE',
-        `${folder} has changes of another history in ${file}, up to ${changes.up_to}. Nothing was written. ` +
-          'The mirror was restored from a backup, or it is another one. Write all changes again without ' +
-          '--since-id and with --force, or name another folder with --out.',
-        { cause: error },
-      );
-    }
 }
 
 interface Progress {
@@ -163,17 +139,10 @@ async function progressOn({ stderr }: Io): Promise<Progress> {
   };
 }
 
-interface Printing extends Options {
-  /** The whole path of `out`. */
-  readonly folder: string;
-}
-
-async function printRun(io: Io, run: ExportRun, { json, out, folder, sinceId }: Printing): Promise<void> {
-  const { unlistedFiles } = await import('../../../export/folder/replace.ts');
+async function printRun(io: Io, { run, unlisted }: Exported, { json, out, sinceId }: Options): Promise<void> {
   const { isBehind, sentenceOf } = await import('../../../query/reads/ages.ts');
   const { renderTable } = await import('../../output/table.ts');
   if (run.lists.some(isBehind)) printWarning(io.stderr, sentenceOf(run.lists));
-  const unlisted = await unlistedFiles(folder, run);
   if (unlisted.length > 0)
     printWarning(
       io.stderr,

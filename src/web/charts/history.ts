@@ -2,12 +2,11 @@ import { DAY } from '../../core/clock.ts';
 import type { BacklogDay, FlowDay } from '../../query/figures/backlog.ts';
 import type { Counted } from '../frame/desk.ts';
 import type { FirstCopy } from '../../query/reads/ages.ts';
-import { noteOf } from '../frame/first-copy.ts';
 import { html, type Html } from '../frame/html.ts';
-import { section } from '../frame/layout.ts';
-import { ago, dayBefore, daysFrom, dayWords, type Moment } from '../frame/words.ts';
+import { dayBefore, daysFrom, dayWords, type Moment } from '../frame/words.ts';
 import { areasChart } from './areas.ts';
 import { barsChart } from './bars.ts';
+import { countedSection } from './counted.ts';
 
 /** Days in the chart of the backlog, and in that of new and closed ones, whose bars would become too thin. */
 export const DAYS = 90;
@@ -49,31 +48,36 @@ export function historySections(
   moment: Moment,
   copy: FirstCopy | null,
 ): Html {
-  if (history === null) {
-    const counting = html`<p class="empty counting">
-      The history is being counted. This page shows it in a moment.
-    </p>`;
-    return html`${section(`Backlog, ${DAYS} days`, counting)}${section('New and closed a day', counting)}`;
-  }
-  const { result, at } = history;
-  const counted = html`Counted ${ago(new Date(at), moment)}.`;
-  const note = noteOf(copy, counted);
-  const unseen = 'A conversation that was closed when first seen counts in neither.';
-  const empty = 'No day is complete yet: the first figure appears after the first whole copy.';
-  const chart = areasChart<PlacedDay>({
+  const remark = 'A conversation that was closed when first seen counts in neither.';
+  const backlog = countedSection(`Backlog, ${DAYS} days`, history, { moment, copy }, (result) =>
+    backlogChart(upToNow(result.backlog, now, moment)),
+  );
+  const flow = countedSection('New and closed a day', history, { moment, copy, remark }, (result) =>
+    flowChart(result.flow),
+  );
+  return html`${backlog}${flow}`;
+}
+
+const EMPTY = 'No day is complete yet: the first figure appears after the first whole copy.';
+
+function backlogChart(days: readonly BacklogDay[]): Html {
+  return areasChart<PlacedDay>({
     title: `Backlog over ${DAYS} days`,
-    rows: placed(upToNow(result.backlog, now, moment)),
+    rows: placed(days),
     hasFigures: ({ backlog }) => backlog !== null,
     ...OF_DAYS,
     series: [
       { name: 'Open', colour: 'open', value: ({ backlog }) => backlog?.open ?? 0 },
       { name: 'Pending', colour: 'pending', value: ({ backlog }) => backlog?.pending ?? 0 },
     ],
-    empty,
+    empty: EMPTY,
   });
-  const flow = barsChart<FlowDay>({
+}
+
+function flowChart(days: readonly FlowDay[]): Html {
+  return barsChart<FlowDay>({
     title: `New and closed conversations a day over ${BAR_DAYS} days`,
-    rows: result.flow.slice(-BAR_DAYS),
+    rows: days.slice(-BAR_DAYS),
     ...OF_DAYS,
     series: [
       {
@@ -83,8 +87,6 @@ export function historySections(
       },
       { name: 'Closed', colour: 'closed', value: ({ closed }) => closed },
     ],
-    empty,
+    empty: EMPTY,
   });
-  return html`${section(`Backlog, ${DAYS} days`, chart, { note })}
-  ${section('New and closed a day', flow, { note: noteOf(copy, html`${counted} ${unseen}`) })}`;
 }

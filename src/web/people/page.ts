@@ -1,3 +1,4 @@
+import { SECOND } from '../../core/clock.ts';
 import { thousands } from '../../core/humanize.ts';
 import { readFreshness } from '../../query/figures/freshness.ts';
 import type { TagWork } from '../../query/figures/inbox.ts';
@@ -11,8 +12,8 @@ import {
   type TagDay,
 } from '../../query/figures/people.ts';
 import { ALL_PEOPLE, allTags } from '../../query/figures/whole.ts';
+import { countedSection } from '../charts/counted.ts';
 import { peopleTable, tagTable } from '../charts/work.ts';
-import type { Counted } from '../frame/desk.ts';
 import type { FirstCopy } from '../../query/reads/ages.ts';
 import { copyNotice, copyOf, emptyOf, noteOf } from '../frame/first-copy.ts';
 import { html, type Html } from '../frame/html.ts';
@@ -20,7 +21,7 @@ import { statusWord } from '../frame/items.ts';
 import { cutNote, type PageContent, section, table } from '../frame/layout.ts';
 import { inboxPath } from '../frame/links.ts';
 import { stampOf } from '../frame/stamp.ts';
-import { ago, dayBefore, lengthOf, type Moment, named } from '../frame/words.ts';
+import { dayBefore, lengthOf, named } from '../frame/words.ts';
 import type { Visit } from '../pages.ts';
 import { DAYS, tagChart } from './tag-chart.ts';
 
@@ -50,26 +51,11 @@ export async function peoplePage({ desk, moment }: Visit): Promise<PageContent> 
         note: cut(people, ALL_PEOPLE),
       })}
       <div class="columns">
-        ${counted(`Tags given a day, ${DAYS} days`, given, { moment, copy }, chart)}
-        ${counted('Time in status', means, { moment, copy }, meansTable)}
+        ${countedSection(`Tags given a day, ${DAYS} days`, given, { moment, copy }, chart)}
+        ${countedSection('Time in status', means, { moment, copy }, meansTable)}
       </div>
       ${section('Tags', tagsOfInboxes(tags, copy), { wide: true, note: cut(tags, allTags(null)) })}`,
   };
-}
-
-/** A section over time, or that it is being counted. */
-function counted<Result>(
-  heading: string,
-  history: Counted<Result> | null,
-  { moment, copy }: { moment: Moment; copy: FirstCopy | null },
-  body: (result: Result) => Html,
-): Html {
-  if (history === null) {
-    const words = 'The history is being counted. This page shows it in a moment.';
-    return section(heading, html`<p class="empty counting">${words}</p>`);
-  }
-  const note = noteOf(copy, html`Counted ${ago(new Date(history.at), moment)}.`);
-  return section(heading, body(history.result), { note });
 }
 
 function workload(people: readonly PersonWork[], copy: FirstCopy | null): Html {
@@ -88,7 +74,7 @@ function tagsOfInboxes(tags: readonly TagWork[], copy: FirstCopy | null): Html {
 function meansTable(means: readonly StatusMean[]): Html {
   const rows = means.map(({ status, conversations, seconds, at_least: atLeast }) => [
     statusWord(status),
-    `${lengthOf(seconds * 1000)}${atLeast > 0 ? ' or more' : ''}`,
+    `${lengthOf(seconds * SECOND)}${atLeast > 0 ? ' or more' : ''}`,
     thousands(conversations),
   ]);
   const columns = [{ name: 'Status' }, { name: 'Mean time' }, { name: 'Conversations', number: true }];

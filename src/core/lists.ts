@@ -8,6 +8,14 @@ export interface ListKey {
   readonly inboxId: string | null;
 }
 
+/** One item of each list, in a word. */
+export const ITEM_WORDS = {
+  inboxes: 'inbox',
+  users: 'user',
+  tags: 'tag',
+  conversations: 'conversation',
+} as const satisfies Record<ListName, string>;
+
 /** How SQL stores a column: text as received, a boolean, or a UTC instant. */
 export type ColumnKind = 'text' | 'boolean' | 'instant';
 

@@ -19,8 +19,7 @@ export interface EncoderOptions {
 }
 
 /** The forms of a file. */
-export const FORMATS = ['parquet', 'csv', 'ndjson'] as const;
-export type Format = (typeof FORMATS)[number];
+export type Format = 'parquet' | 'csv' | 'ndjson';
 
 export async function openEncoder(
   format: Format,

@@ -3,7 +3,7 @@ import { type ListAge, readAges } from '../query/reads/ages.ts';
 import { findRelations, newestChange, readRelation, type Relation } from '../query/reads/relation.ts';
 import { AT_ONCE, type Cell, type QueryResult, type ReadOnlyMirror } from '../query/result.ts';
 import { type FileColumn, fileColumns } from './columns.ts';
-import { type Format, openEncoder } from './encoder.ts';
+import { type EncoderOptions, type Format, openEncoder } from './encoder.ts';
 import {
   abandon,
   asOutput,
@@ -16,7 +16,7 @@ import {
   refuseExisting,
 } from './folder/files.ts';
 
-export interface ExportOptions {
+export interface ExportOptions extends EncoderOptions {
   readonly tables: readonly string[];
   readonly format: Format;
   readonly folder: string;
@@ -24,8 +24,6 @@ export interface ExportOptions {
   readonly sinceId: number | null;
   /** Replaces files of the same names, and files whose changes it has too. */
   readonly force: boolean;
-  /** CSV without the apostrophe before cells that a spreadsheet would run. */
-  readonly raw: boolean;
   /** The program's version. */
   readonly version: string;
   /** Epoch ms. */

@@ -41,13 +41,16 @@ test('the cookie of a login opens the pages and the endpoints, and shows nothing
 });
 
 test('a wrong token is refused, and counts with those of headers', async () => {
-  const { ask } = await served({}, { token: TOKEN });
+  const { ask, clock } = await served({}, { token: TOKEN });
   for (let tries = 0; tries < 20; tries += 1) {
     const { status, headers, body } = await logIn(ask, 'another-token-of-16');
     expect([status, headers['set-cookie']]).toEqual([401, undefined]);
     expect(body).toContain('This is not the token.');
   }
-  expect((await logIn(ask, TOKEN)).status).toBe(429);
+  clock.advance(60_000);
+  const blocked = await logIn(ask, TOKEN);
+  expect(blocked.status).toBe(429);
+  expect(blocked.body).toContain('Too many wrong tokens came from here. Log in again in 9 min.');
   expect((await ask('/metrics', { headers: { authorization: `Bearer ${TOKEN}` } })).status).toBe(429);
 });
 

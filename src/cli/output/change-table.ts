@@ -1,5 +1,6 @@
 import { cellsOf, cutToCells, wrapToCells } from '../../core/humanize.ts';
 import { changedFields, PRESENCE } from '../../core/diff.ts';
+import { ITEM_WORDS } from '../../core/lists.ts';
 import type { NamedChange } from '../../mirror/items/names.ts';
 import { asCell, linked, type Output, paint, wrapped } from '../../session/terminal.ts';
 
@@ -20,8 +21,6 @@ interface Row {
   readonly shortInbox: string;
   readonly permalink: string | null;
 }
-
-const LIST_WORDS = { inboxes: 'inbox', users: 'user', tags: 'tag', conversations: 'conversation' } as const;
 
 /** The index of the columns that a layout treats apart. */
 const AT = { id: 0, inbox: 2, change: 5 } as const;
@@ -151,7 +150,7 @@ function rowOf(change: NamedChange): Row {
       String(id),
       observedAt.toISOString().slice(0, 19).replace('T', ' '),
       isOfInbox ? named(inbox, inboxId) : '',
-      `${LIST_WORDS[list]} ${list === 'conversations' ? asCell(itemId) : named(item, itemId)}`,
+      `${ITEM_WORDS[list]} ${list === 'conversations' ? asCell(itemId) : named(item, itemId)}`,
       asCell(field),
       seenWords(change) ??
         `${valueOf(change.oldName, change.oldValue)} → ${valueOf(change.newName, change.newValue)}`,

@@ -3,7 +3,7 @@ import { asText } from '../../query/cells.ts';
 import type { QueryResult } from '../../query/result.ts';
 import { asCell, type Output, paint, printLine, type Streams } from '../../session/terminal.ts';
 import { MOST_TABLE_ROWS } from '../arguments.ts';
-import { GAP, renderTable } from './table.ts';
+import { GAP, LEAST_WIDTH, renderTable } from './table.ts';
 
 /** A table has this many rows without a `--limit`. */
 const USUAL_ROWS = 1000;
@@ -174,9 +174,6 @@ function asBlocks(
   return { pieces: blocks, isCut };
 }
 
-/** No column is cut to fewer characters than this. */
-const LEAST = 12;
-
 /**
  * The width of each column on a terminal of `width` cells. The widest columns are cut first, numbers and
  * instants never.
@@ -188,7 +185,7 @@ function fitColumns(
 ): number[] | null {
   const cutAt = (most: number): number[] =>
     columns.map(({ cells, isWhole }) => (isWhole ? cells : Math.min(cells, most)));
-  for (let most = width; most >= LEAST; most--) {
+  for (let most = width; most >= LEAST_WIDTH; most--) {
     const widths = cutAt(most);
     if (totalOf(widths) <= width) return widths;
   }

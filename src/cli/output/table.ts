@@ -14,8 +14,8 @@ export const GAP = 2;
 /** The last column is wrapped to no fewer columns than this; with less room its text goes below the row. */
 const LEAST_ROOM = 20;
 
-/** No column is cut to fewer columns than this. */
-const LEAST_WIDTH = 12;
+/** No column of a table becomes narrower than this many cells of the terminal. */
+export const LEAST_WIDTH = 12;
 
 /** The indentation of a text below its row. */
 const BELOW = '    ';

@@ -21,6 +21,8 @@ export interface TokenGuard {
   accepts(request: FastifyRequest): boolean;
   /** Compares a token that a person has typed. A wrong one counts as one of a header does. */
   judge(request: FastifyRequest, given: string | undefined): Verdict;
+  /** Milliseconds until the client's tokens are compared again; 0: they are. */
+  blockedMs(request: FastifyRequest): number;
   /** A hook: answers 401 or 429 in place of a route that only holders of the token may read. */
   readonly demand: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 }
@@ -57,6 +59,8 @@ export function createTokenGuard({
     return 'refused';
   }
 
+  const blockedMs = ({ ip }: FastifyRequest): number => tries.blockedMs(guesserOf(ip));
+
   // A wrong token counts once, however often its request is judged.
   const verdicts = new WeakMap<FastifyRequest, Verdict>();
   function judgeHeaders(request: FastifyRequest): Verdict {
@@ -72,13 +76,14 @@ export function createTokenGuard({
     isNeeded: token !== null,
     accepts: (request) => judgeHeaders(request) === 'accepted',
     judge,
+    blockedMs,
     async demand(request, reply) {
       const verdict = judgeHeaders(request);
       if (verdict === 'accepted') return undefined;
       if (verdict === 'blocked')
         return await reply
           .code(429)
-          .header('retry-after', String(Math.ceil(tries.blockedMs(guesserOf(request.ip)) / SECOND)))
+          .header('retry-after', String(Math.ceil(blockedMs(request) / SECOND)))
           .send({ error: `This client has sent ${MAX_WRONG} wrong tokens; retry later.` });
       return await reply
         .code(401)

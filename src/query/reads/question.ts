@@ -20,7 +20,7 @@ const LONGEST_NAME = 200;
 const MOST_AT_ONCE = 2;
 
 /** A question takes at most this many ms. */
-const LONGEST_MS = 10 * SECOND;
+export const LONGEST_MS = 10 * SECOND;
 
 /**
  * Answers the SQL of people who may not use the process for longer: it is read-only, ends in time, and does

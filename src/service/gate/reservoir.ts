@@ -20,8 +20,8 @@ export const BUDGET_PATIENCE_MS = 5 * MINUTE;
 /** Waits up to this many ms cost no patience: yesterday's requests leave the window at the pace of a sync. */
 const SHORT_WAIT_MS = 5 * SECOND;
 
-/** A wait is reported if it takes this many ms longer than the one reported last. */
-const WORTH_WORDS_MS = 3 * SECOND;
+/** A wait is reported if it takes this many ms, or this many longer than the one reported last. */
+export const WORTH_WORDS_MS = 3 * SECOND;
 
 /**
  * A waiting call polls the ledger after this many ms at most: a person may open the gate, and another process

@@ -14,15 +14,12 @@ import {
 import { type Access, accessId } from '../../core/secrets.ts';
 import { gatePaused, grantedTooLate, refusedBefore } from './errors.ts';
 import { bottleneckOn } from './limiter.ts';
-import { LEDGER_POLL_MS, Reservoir, type ReservoirOptions } from './reservoir.ts';
+import { LEDGER_POLL_MS, Reservoir, type ReservoirOptions, WORTH_WORDS_MS } from './reservoir.ts';
 import { latestStartMs, OwnRequests, unansweredMs } from './spacing.ts';
 import { Throttle } from './throttle.ts';
 
 /** The lowest number goes first: a person's command, then checks of suspects, then scheduled work. */
 const PRIORITY = { manual: 1, resync: 1, probe: 4, schedule: 7, page: 7 } as const;
-
-/** A wait for a lengthened gap is reported if it takes this many ms. */
-const WORTH_WORDS_MS = 3 * SECOND;
 
 /** A call stops at its third slot in a row that comes too late. */
 const MOST_LATE = 3;

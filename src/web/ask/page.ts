@@ -1,10 +1,11 @@
 import { isMirrorError } from '../../core/errors.ts';
-import { plural } from '../../core/humanize.ts';
+import { duration, plural } from '../../core/humanize.ts';
 import { type ExampleGroup, readExamples } from '../../query/figures/examples.ts';
 import { readFreshness } from '../../query/figures/freshness.ts';
 import { asText } from '../../query/cells.ts';
 import type { BoundedRows } from '../../query/reads/bounded.ts';
 import type { FirstCopy } from '../../query/reads/ages.ts';
+import { LONGEST_MS } from '../../query/reads/question.ts';
 import type { Cell } from '../../query/result.ts';
 import { describeIn, type TableDescription } from '../../query/tables.ts';
 import { copyOf, noteOf } from '../frame/first-copy.ts';
@@ -80,7 +81,7 @@ function faultOf(message: string): Html {
 
 function form(sql: string): Html {
   return html`<form method="get" action="/ask" class="ask">
-    <label for="sql">One SELECT. It can only read, and is stopped after 10 s</label>
+    <label for="sql">One SELECT. It can only read, and is stopped after ${duration(LONGEST_MS)}</label>
     <textarea id="sql" name="sql" rows="7" spellcheck="false" required>${sql}</textarea>
     <button>Run</button>
   </form>`;

@@ -1,3 +1,4 @@
+import { ITEM_WORDS } from '../../core/lists.ts';
 import type { ChangeRow } from '../../query/figures/changes.ts';
 import { html, type Html } from '../frame/html.ts';
 import { changeWords } from '../frame/items.ts';
@@ -11,7 +12,7 @@ export function feedRow(change: ChangeRow, moment: Moment): Html {
   const item =
     list === 'conversations' && inboxId !== null
       ? html`<a href="${conversationPath(inboxId, itemId)}">${itemId}</a>`
-      : html`${KINDS[list]} ${named(change.item, itemId)}`;
+      : html`${ITEM_WORDS[list]} ${named(change.item, itemId)}`;
   return html`<tr>
     <td>${dateTime(change.observed_at, moment)}</td>
     <td>${place}</td>
@@ -20,8 +21,6 @@ export function feedRow(change: ChangeRow, moment: Moment): Html {
     <td>${within(change)}</td>
   </tr>`;
 }
-
-const KINDS = { inboxes: 'inbox', users: 'user', tags: 'tag', conversations: 'conversation' } as const;
 
 /** The time between the two sightings of a change, in which it happened. */
 function within({ observed_at: seen, previously_seen_at: before }: ChangeRow): string {

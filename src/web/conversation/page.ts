@@ -1,3 +1,4 @@
+import { SECOND } from '../../core/clock.ts';
 import { PRESENCE, PRESENT } from '../../core/diff.ts';
 import { plural } from '../../core/humanize.ts';
 import type { ChangeRow } from '../../query/figures/changes.ts';
@@ -75,7 +76,7 @@ function present(found: WholeConversation, moment: Moment): Html {
 function times({ times: rows }: WholeConversation): Html {
   const cells = rows.map(({ status, seconds, visits, is_lower_bound: atLeast }) => [
     statusWord(status),
-    `${lengthOf(seconds * 1000)}${atLeast ? ' or more' : ''}`,
+    `${lengthOf(seconds * SECOND)}${atLeast ? ' or more' : ''}`,
     visits,
   ]);
   const columns = [{ name: 'Status' }, { name: 'Time' }, { name: 'Visits', number: true }];

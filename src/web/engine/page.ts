@@ -1,5 +1,5 @@
 import { requestsLeft } from '../../core/budget.ts';
-import { HOUR } from '../../core/clock.ts';
+import { HOUR, MINUTE } from '../../core/clock.ts';
 import { plural, thousands } from '../../core/humanize.ts';
 import { readChoices } from '../../query/figures/changes.ts';
 import { readFailedRequests, readFailedSweeps, readOrders } from '../../query/figures/engine.ts';
@@ -149,8 +149,8 @@ function delaySection({ delay, now }: WholeStatus, { timezone }: Moment): Html {
     rows: delay === null || !isTelling(delay) ? [] : hoursOf(delay.medianByHour, now),
     unit: 'From',
     label: ({ from }) => hourWords(from, timezone),
-    series: [{ name: 'Median delay, minutes', colour: 'pending', value: ({ value }) => value / 60_000 }],
-    words: (minutes) => (minutes === 0 ? 'no change' : lengthOf(minutes * 60_000)),
+    series: [{ name: 'Median delay, minutes', colour: 'pending', value: ({ value }) => value / MINUTE }],
+    words: (minutes) => (minutes === 0 ? 'no change' : lengthOf(minutes * MINUTE)),
     empty:
       delay === null
         ? 'No change was seen in the last 24 hours.'

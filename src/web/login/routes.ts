@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { duration } from '../../core/humanize.ts';
 import { sendPage } from '../frame/answer.ts';
 import { fieldsOf, refuseForeign } from '../frame/forms.ts';
 import { type Frame, pageOf } from '../frame/layout.ts';
@@ -13,6 +14,8 @@ export interface Door {
   /** True if the request has the token or a session. */
   accepts(request: FastifyRequest): boolean;
   judge(request: FastifyRequest, given: string | undefined): 'accepted' | 'refused' | 'blocked';
+  /** Milliseconds until a blocked client's tokens are compared again. */
+  blockedMs(request: FastifyRequest): number;
 }
 
 /** Adds the form for the token, and the way out. A session is a cookie: the daemon stores none. */
@@ -45,7 +48,7 @@ export function addLogin(
     if (verdict === 'blocked')
       return await form(request, reply.code(429), {
         to,
-        fault: 'Too many wrong tokens came from here. Wait ten minutes, then log in again.',
+        fault: `Too many wrong tokens came from here. Log in again in ${duration(door.blockedMs(request))}.`,
       });
     return await form(request, reply.code(401), { to, fault: 'This is not the token. Copy it whole.' });
   });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { HOUR } from '../../src/core/clock.ts';
 import { isMirrorError, MirrorError } from '../../src/core/errors.ts';
 import type { Sandbox, SandboxOptions } from '../../src/sandbox/sandbox.ts';
@@ -789,4 +789,18 @@ describe('the same account', () => {
     firstInbox(single.sandbox).email = 'other@example.com';
     expect((await single.sync()).stopped).toEqual(OTHER_ACCOUNT);
   });
+});
+
+test('an account is unknown while the service does not answer or a person stops; a bug is not taken for that', async () => {
+  const mirror = await synced();
+  const account = accountCheck({ mirror: mirror.writer, clock: mirror.clock });
+  const judged = (failure: Error, signal?: AbortSignal) => {
+    const getInbox = vi.fn<Client['getInbox']>().mockRejectedValue(failure);
+    const listPage: Client['listPage'] = (...call) => mirror.client.listPage(...call);
+    return account.judgeByInbox({ ...mirror.client, listPage, getInbox }, { reason: 'schedule', signal });
+  };
+  expect(await judged(new MirrorError('ANSWER_FAILED', 'HTTP 500'))).toBe('unknown');
+  const reason = new Error('Ctrl-C');
+  expect(await judged(reason, AbortSignal.abort(reason))).toBe('unknown');
+  await expect(judged(new TypeError('x is undefined'))).rejects.toThrow('x is undefined');
 });

@@ -102,8 +102,8 @@ export class AccountCheck {
         if (found !== null)
           return found.item.id === id && isSameAddress(email, emailOf(found.item)) ? 'ours' : 'other';
       }
-    } catch {
-      return 'unknown';
+    } catch (error) {
+      if (!isMirrorError(error) && !call.signal?.aborted) throw error;
     }
     return 'unknown';
   }

@@ -292,6 +292,27 @@ describe('another account behind the mirror', () => {
     expect(await pass()).toBeNull();
   });
 
+  test('that a consent has replaced brings no row back when it answers at the access of the other one', async () => {
+    for (const inboxes of [2, 4]) {
+      const { mirror, accounts, state, pass } = await exchangeable(0);
+      for (const { sandbox } of Object.values(accounts))
+        for (const id of [...sandbox.world.inboxes.keys()].slice(inboxes)) sandbox.world.removeInbox(id);
+      await pass();
+      state.shown = 'other';
+      expect(await pass({ acceptAccount: true })).toBeNull();
+      for (let nth = 0; nth < 4; nth += 1) expect(await pass()).toBeNull();
+      // The brake holds the deletions of the larger account: its inboxes stay suspects.
+      const deleted = await count(mirror.database, 'inboxes WHERE deleted_at IS NOT NULL');
+      expect(deleted).toBe(inboxes === 2 ? 2 : 0);
+      const before = await contents(mirror);
+      state.answers = 'own';
+      for (let nth = 0; nth < 3; nth += 1) expect(await pass()).toEqual(OTHER_ACCOUNT);
+      expect(await contents(mirror)).toEqual(before);
+      state.answers = null;
+      expect(await pass()).toBeNull();
+    }
+  });
+
   test('is refused at the address of the first one, although its list is empty, once its own is refused', async () => {
     const { mirror, state, pass } = await exchangeable(0);
     await pass();

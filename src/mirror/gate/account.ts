@@ -25,6 +25,8 @@ export interface KnownAccount {
   readonly access: string | null;
   /** Since when the service has shown another account; null if it does not. */
   readonly refusedSince: Date | null;
+  /** True if a consent has been used: inboxes that are not expected may be those of an earlier account. */
+  readonly hasReplaced: boolean;
 }
 
 /** Another account behind the address or the key. No request but a rare test is sent before `until`. */
@@ -46,6 +48,9 @@ export interface OtherAccountRow {
 /** The settings that hold the access which has led to the mirror's account. */
 const ADDRESS = 'account_address';
 const KEY = 'account_key';
+
+/** The setting that holds the id of the pass whose consent to another account was used last. */
+export const CONSENT = 'account_consent';
 
 export function asOtherAccount(row: OtherAccountRow): OtherAccount | null {
   const { account_access: access, account_cause: cause, account_since: since, account_until: until } = row;
@@ -83,6 +88,7 @@ export async function readAccount(database: Database): Promise<KnownAccount> {
     fingerprint,
     access: address === null || fingerprint === null ? null : accessId({ address, fingerprint }),
     refusedSince: refused?.account_since ?? null,
+    hasReplaced: (await readSetting(database, CONSENT)) !== null,
   };
 }
 

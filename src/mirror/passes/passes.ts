@@ -6,6 +6,7 @@ import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 import type { FencedDatabase } from '../lease.ts';
 import { readSetting, writeSetting } from '../settings/settings.ts';
+import { CONSENT } from '../gate/account.ts';
 import { coversInbox, listsText, type Scope } from './scope.ts';
 import { OPEN_PASS } from './states.ts';
 
@@ -14,9 +15,6 @@ import { OPEN_PASS } from './states.ts';
  * of date. The limit is longer than a wait for the day's budget, which can take a day and some seconds.
  */
 const RESUMABLE_HOURS = 36;
-
-/** The setting that holds the id of the pass whose consent to another account was used last. */
-const CONSENT = 'account_consent';
 
 /** A pass as requested: its scope and its kind. */
 export interface PassSpec extends Scope {

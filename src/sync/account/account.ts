@@ -16,6 +16,7 @@ import {
   isMost,
   isOther,
   isProof,
+  isReplacedOne,
   isSameAddress,
   type ListedInbox,
   otherAccount,
@@ -188,7 +189,8 @@ export class AccountCheck {
       otherAccount(known, { listed: inboxes, address: access.address });
     const reading = readingOf(known, access, this.#deps.clock.now());
     if (isOther(known.inboxes, listed, { isComplete, ...reading })) return shown(listed);
-    if (isCertain(known, access) || isProof(known.inboxes, listed, reading)) return null;
+    if (isProof(known.inboxes, listed, reading)) return null;
+    if (isCertain(known, access) && !isReplacedOne(known, listed)) return null;
     const { strangers, showsOurs } = await askById(client, options, known.inboxes, { listed, isComplete });
     if (strangers.length > 0) return shown(strangers);
     return showsOurs || showsAny(known.inboxes, listed) ? null : shown(listed);

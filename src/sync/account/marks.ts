@@ -135,6 +135,14 @@ export function showsAny(known: readonly KnownInbox[], listed: readonly ListedIn
   return compare(known, listed).same > 0;
 }
 
+/** True if the list has none of the expected inboxes, but others, perhaps of the account before a consent. */
+export function isReplacedOne(
+  { inboxes, hasReplaced }: KnownAccount,
+  listed: readonly ListedInbox[],
+): boolean {
+  return hasReplaced && listed.length > 0 && !showsAny(inboxes, listed);
+}
+
 /** True for more than half of all, and for two or more that are exactly half. */
 export function isMost(part: number, all: number): boolean {
   return 2 * part > all || (2 * part === all && part >= 2);

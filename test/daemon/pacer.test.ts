@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
+import { DAY, HOUR, MINUTE, SECOND } from '../../src/core/clock.ts';
+import type { Credit } from '../../src/mirror/settings/credit.ts';
 import { Pacer } from '../../src/daemon/sweeps/pacer.ts';
 import { quickMirror } from '../support/template.ts';
 
@@ -79,6 +80,43 @@ test('a walk that is interrupted amid its pages finds the requests again that it
   expect(await pacer.resume('long')).toBeNull();
   await short;
   expect(clock.monotonic() - interrupted, 'the others save for theirs').toBeGreaterThan(HOUR);
+});
+
+test.each(['saves', 'resumes'])(
+  'a daemon that is killed seconds after a walk %s does not find its requests again',
+  async (begins) => {
+    const { clock, newPacer } = await pacedMirror();
+    const { signal } = new AbortController();
+    const pacer = newPacer();
+    const purse = await pacer.saveUp('long', () => 30, signal);
+    if (begins === 'resumes') {
+      purse.close(false);
+      await clock.sleep(2 * MINUTE);
+      await pacer.take(false, signal);
+      expect((await pacer.resume('long'))?.left).toBe(30);
+    }
+    await clock.sleep(SECOND);
+    expect(await newPacer().resume('long')).toBeNull();
+  },
+);
+
+test('a database that does not record what a walk takes leaves it to the walk', async () => {
+  const { writer, clock } = await quickMirror();
+  let fails = false;
+  const mirror = {
+    ...writer,
+    saveCredit: async (credit: Credit): Promise<void> => {
+      if (fails) throw new Error('the database is locked');
+      await writer.saveCredit(credit);
+    },
+  };
+  const pacer = new Pacer({ mirror, clock, budget: BUDGET, timezone: 'UTC' });
+  const { signal } = new AbortController();
+  (await pacer.saveUp('long', () => 30, signal)).close(false);
+  fails = true;
+  await expect(pacer.resume('long')).rejects.toThrow('locked');
+  fails = false;
+  expect((await pacer.resume('long'))?.left).toBe(30);
 });
 
 test('requests that walks have saved, and not sent yet, are left to them', async () => {

@@ -108,8 +108,7 @@ export class Pacer {
         const waitMs = this.#waitUntil(wanted, saver.credits, this.#savings.shareOf(saver));
         if (waitMs <= 0) {
           saver.credits -= wanted;
-          this.#left -= wanted;
-          return this.#purseOf(list, wanted);
+          return await this.#purseOf(list, wanted);
         }
         await clock.sleep(waitMs, signal);
       }
@@ -125,9 +124,7 @@ export class Pacer {
     const requests = Math.floor(saver.credits);
     saver.credits -= requests;
     this.#savings.end(saver, this.#deps.clock.monotonic());
-    if (requests === 0) return null;
-    this.#left -= requests;
-    return this.#purseOf(list, requests);
+    return requests === 0 ? null : await this.#purseOf(list, requests);
   }
 
   /** Puts credits back that no request could use. They may be more than an hour's worth. */
@@ -137,7 +134,8 @@ export class Pacer {
     this.#left += requests;
   }
 
-  #purseOf(list: string, requests: number): Purse {
+  /** The record has them no more before the first one is sent: a daemon that is killed finds none again. */
+  async #purseOf(list: string, requests: number): Promise<Purse> {
     const purse = new Purse(requests, (credits, isDone) => {
       this.#purses.delete(purse);
       if (isDone) return this.giveBack(credits);
@@ -145,6 +143,13 @@ export class Pacer {
       this.#savings.keep({ list, credits }, this.#deps.clock.monotonic());
     });
     this.#purses.add(purse);
+    this.#left -= requests;
+    try {
+      await this.#record();
+    } catch (error) {
+      purse.close(false);
+      throw error;
+    }
     return purse;
   }
 
@@ -211,10 +216,19 @@ export class Pacer {
     if (!this.#isRestored) await this.#restore(anHour, now);
     this.#accrue();
     this.#bucket.anHour = anHour;
-    const { credits } = this.#bucket;
-    const single = anHour * this.#savings.othersShare();
-    await mirror.saveCredit({ requests: credits, at: now, anHour: single, saved: this.#savings.byList() });
+    await this.#record();
     this.#readAt = clock.monotonic();
+  }
+
+  async #record(): Promise<void> {
+    const { mirror, clock } = this.#deps;
+    this.#accrue();
+    await mirror.saveCredit({
+      requests: this.#bucket.credits,
+      at: clock.now(),
+      anHour: this.#bucket.anHour * this.#savings.othersShare(),
+      saved: this.#savings.byList(),
+    });
   }
 
   /** The credits after a start: restarts gain nothing, because the requests since the record count. */

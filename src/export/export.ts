@@ -3,9 +3,11 @@ import { openReadOnly, sqliteFile } from '../query/open.ts';
 import type { ReadOnlyMirror } from '../query/result.ts';
 import { newEnding, refuseExisting, removePartial, sizeOf } from './folder/files.ts';
 import { withFolderLock } from './folder/lock.ts';
-import { type ExportRun, filesLeft, type Manifest } from './folder/manifest.ts';
+import { type ExportRun, filesLeft, type Manifest, readManifest } from './folder/manifest.ts';
 import {
   coveredBy,
+  type Gap,
+  gapsBefore,
   type Range,
   rangesOf,
   refuseAmid,
@@ -29,6 +31,7 @@ export interface Exported {
   readonly run: ExportRun;
   /** The files of the export's changes that the folder has, but not its manifest. */
   readonly unlisted: readonly string[];
+  readonly gaps: readonly Gap[];
 }
 
 /** Exports like `exportTables` from a database. `signal` stops it at any moment; no file then has changed. */
@@ -38,7 +41,9 @@ export async function exportMirror(
   signal: AbortSignal,
 ): Promise<Exported> {
   const run = await exportFrom(url, options, signal);
-  return { run, unlisted: await unlistedFiles(options.folder, run) };
+  const { folder } = options;
+  const gaps = gapsBefore(await readManifest(folder), run.files);
+  return { run, unlisted: await unlistedFiles(folder, run), gaps };
 }
 
 /**

@@ -248,6 +248,31 @@ rule('an export names the files of changes in its folder that the manifest does 
   expect(filesIn(program)).toContain(mine);
 });
 
+rule(
+  'an export that begins after the end of the files of its table says which changes no file has',
+  async () => {
+    const { program } = await lakeOf();
+    const argv = ['export', 'conversation_changes', '--format', 'ndjson', '--out', 'lake'];
+    expect(await program.run(...argv)).toMatchObject({ exitCode: 0, stderr: '' });
+    const end = manifestOf(program).exports.at(-1)!.newest_change;
+    await addChanges(program);
+    // The manifest's cursor is that of `changes`.
+    await program.run(...CHANGES, '--since-id', manifestOf(program).changes_up_to);
+    const cursor = manifestOf(program).changes_up_to;
+    await addChanges(program);
+    const late = await program.run(...argv, '--since-id', cursor);
+    expect(late.exitCode).toBe(0);
+    expect(late.stderr.replaceAll(/\s+/g, ' ')).toContain(
+      `conversation_changes-after-${Number.parseInt(cursor, 10)}.ndjson begins after the end of the earlier ` +
+        `files of conversation_changes (${end}): no file has the changes between. Export them with --since-id ${end} --force.`,
+    );
+    expect(await program.run(...argv, '--since-id', end, '--force')).toMatchObject({
+      exitCode: 0,
+      stderr: '',
+    });
+  },
+);
+
 rule('files that a person has deleted need no --force, and leave the manifest', async () => {
   const { program } = await lakeOf();
   for (const name of filesIn(program))

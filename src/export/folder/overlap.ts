@@ -78,6 +78,25 @@ export async function refuseLost(
     }
 }
 
+/** A file that begins after the end of the earlier files of its table and format. */
+export interface Gap {
+  readonly file: string;
+  readonly table: string;
+  /** The cursor of the last change in the earlier files. */
+  readonly end: string;
+}
+
+/** The files of an export that leave a gap: no file has the changes before them. */
+export function gapsBefore(manifest: Manifest, files: readonly ExportedFile[]): Gap[] {
+  return files.filter(hasChanges).flatMap(({ file, table, format, changes: { after } }) => {
+    const earlier = filesAfter(manifest, { table, format, after: 0 }).filter(
+      (other) => other.file !== file && other.changes.after < after,
+    );
+    const last = earlier.toSorted((one, other) => lastId(one) - lastId(other)).at(-1);
+    return last === undefined || lastId(last) >= after ? [] : [{ file, table, end: last.changes.up_to }];
+  });
+}
+
 /**
  * Refuses an export whose changes end at `upTo` if the folder has later ones that its earlier manifest did
  * not list: another export has read the mirror later, and ended earlier. The folder would lose its changes.

@@ -142,7 +142,11 @@ async function progressOn({ stderr }: Io): Promise<Progress> {
   };
 }
 
-async function printRun(io: Io, { run, unlisted }: Exported, { json, out, sinceId }: Options): Promise<void> {
+async function printRun(
+  io: Io,
+  { run, unlisted, gaps }: Exported,
+  { json, out, sinceId }: Options,
+): Promise<void> {
   const { isBehind, sentenceOf } = await import('../../../query/reads/ages.ts');
   const { renderTable } = await import('../../output/table.ts');
   if (run.lists.some(isBehind)) printWarning(io.stderr, sentenceOf(run.lists));
@@ -151,6 +155,12 @@ async function printRun(io: Io, { run, unlisted }: Exported, { json, out, sinceI
       io.stderr,
       `${out} also has ${unlisted.join(', ')}, which manifest.json does not list. A query of all files of ` +
         'changes can read a change twice: delete those that you do not need.',
+    );
+  for (const { file, table, end } of gaps)
+    printWarning(
+      io.stderr,
+      `${file} begins after the end of the earlier files of ${table} (${end}): no file has the changes ` +
+        `between. Export them with --since-id ${end} --force.`,
     );
   if (json) {
     printJson(io.stdout, JSON.stringify(run, null, 2));

@@ -1,10 +1,10 @@
 import { expect, test, vi } from 'vitest';
-import { DAY } from '../../src/core/clock.ts';
+import { DAY, HOUR } from '../../src/core/clock.ts';
 import { iso } from '../../src/database/instants.ts';
 import { mirrorOn } from '../../src/mirror/mirror.ts';
 import { type Answered, type Served, served } from '../daemon/http/served.ts';
 import { cronsOfAll } from '../support/crons.ts';
-import { firstInbox, nthInbox } from '../support/rows.ts';
+import { firstIds, firstInbox, nthInbox, removeConversations } from '../support/rows.ts';
 import { rule } from '../support/rule.ts';
 import { ask as askView } from '../views/support.ts';
 
@@ -312,4 +312,26 @@ test('the chart of new and closed ones agrees with the backlog: none counts that
     expect(today?.slice(1), path).toEqual(['2', '0']);
     expect(body).toContain('A conversation that was closed when first seen counts in neither.');
   }
+});
+
+test('pages say which conversations still count although the service lacks them', async () => {
+  const { ask, sync, mirror, clock, status } = await served({ sandbox: { conversations: [100, 5] } });
+  const inbox = firstInbox(mirror.sandbox);
+  const paths = ['/', `/inboxes/${inbox.id}`, '/ask', '/people'];
+  await sync();
+  for (const path of paths)
+    expect((await visit(ask, path)).body, path).not.toContain('missing at the service');
+  removeConversations(mirror, inbox.id, firstIds(inbox.conversations, 30));
+  await sync();
+  clock.advance(HOUR);
+  await sync();
+  clock.advance(HOUR);
+  const { judged } = await status();
+  expect(judged.filter(({ held }) => held > 0)).toMatchObject([{ inboxId: inbox.id, held: 30 }]);
+  for (const path of paths)
+    expect((await visit(ask, path)).body, path).toMatch(
+      /class="verdict late">\s*30 conversations are missing at the service and still count, until a person confirms that they are gone\. The\s*<a href="\/engine">engine room<\/a>/,
+    );
+  const other = nthInbox(mirror.sandbox, 1).id;
+  expect((await visit(ask, `/inboxes/${other}`)).body).not.toContain('missing at the service');
 });

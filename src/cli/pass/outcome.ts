@@ -1,7 +1,7 @@
 import { HOUR, SECOND } from '../../core/clock.ts';
 import { EXIT, exitCodeOf, isMirrorError } from '../../core/errors.ts';
 import { thousands, duration, plural } from '../../core/humanize.ts';
-import { acceptCommand, describeList, LIST_NAMES, type ListKey } from '../../core/lists.ts';
+import { describeList, LIST_NAMES, type ListKey } from '../../core/lists.ts';
 import type { EndedPass } from '../../library/pass/daemon-or-here.ts';
 import type { Session } from '../../session/session.ts';
 import {
@@ -16,6 +16,7 @@ import {
   withClockTimes,
   wrapped,
 } from '../../session/terminal.ts';
+import { heldDeletions, heldLists } from '../../status/held.ts';
 import { isComplete, type ListReport } from '../../sync/events.ts';
 import type { PassReport } from '../../sync/pass.ts';
 import { RESYNC_STUCK_MS } from '../../sync/resuming.ts';
@@ -48,6 +49,7 @@ function printReport({ stdout, stderr }: Streams, report: PassReport, words: Wor
     printLine(stderr, '');
   }
   for (const list of lists) printWarnings(stderr, list, inboxName);
+  printHeld(stderr, report, inboxName);
   for (const failure of failuresOf(lists, inboxName)) printFailure(stderr, failure);
   const complete = lists.filter(isComplete).length;
   const summary = `${complete} of ${plural(lists.length, 'list')} complete: ${cost}`;
@@ -124,17 +126,29 @@ function printWarnings(
       `${plural(withoutId, 'row')} of ${list} came without a readable id; ` +
         'until the service sends all ids, none of its rows is marked as deleted',
     );
-  if (held > 0) {
-    printWarning(
-      stderr,
-      `${plural(held, 'row')} of ${list} would be marked as deleted. That needs your ` +
-        `consent: check the service, then run \`${acceptCommand(key)}\``,
-    );
-  } else if (suspects > 0) {
+  if (held === 0 && suspects > 0)
     printWarning(
       stderr,
       `${plural(suspects, 'row')} of ${list} ${suspects === 1 ? 'was' : 'were'} not listed; ` +
         'nothing is marked as deleted before a second, independent witness (docs/commands.md, "Words")',
+    );
+}
+
+/** The deletions that need a consent. A pass that was stopped does not know every list of a kind. */
+function printHeld(
+  stderr: Output,
+  { lists, stopped }: PassReport,
+  inboxName: (id: string) => string | null,
+): void {
+  const all = lists.map(({ key, held }) => ({ ...key, held }));
+  const found = stopped === null ? heldDeletions(all) : all.flatMap((list) => heldDeletions([list]));
+  for (const held of found) {
+    const [{ inboxId }] = held.lists;
+    const named = heldLists(held, inboxId === null ? null : inboxName(inboxId));
+    printWarning(
+      stderr,
+      `${plural(held.rows, 'row')} of ${named} would be marked as deleted. That needs your consent: ` +
+        `check the service, then run \`${held.command}\``,
     );
   }
 }

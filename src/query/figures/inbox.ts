@@ -13,6 +13,8 @@ export interface InboxRow {
   readonly is_authorised: boolean | number | null;
   /** ISO 8601 UTC. */
   readonly deleted_at: string | null;
+  /** ISO 8601 UTC; null: the list of inboxes shows it. */
+  readonly missing_since: string | null;
 }
 
 /** The work of an assignee in one inbox. */
@@ -70,7 +72,8 @@ export interface WholeInbox {
 /** An inbox with its work; null if the mirror has never seen it. */
 export async function readInbox(read: Read, inboxId: string): Promise<WholeInbox | null> {
   const [now] = await read<InboxRow>(
-    `SELECT id, display_name AS name, email, is_authorised, deleted_at FROM inboxes WHERE id = $1`,
+    `SELECT id, display_name AS name, email, is_authorised, deleted_at, missing_since
+     FROM inboxes WHERE id = $1`,
     inboxId,
   );
   if (now === undefined) return null;

@@ -2,6 +2,7 @@ import { isMirrorError } from '../../core/errors.ts';
 import { duration, plural } from '../../core/humanize.ts';
 import { type ExampleGroup, readExamples } from '../../query/figures/examples.ts';
 import { readFreshness } from '../../query/figures/freshness.ts';
+import { readMissing } from '../../query/figures/missing.ts';
 import { asText } from '../../query/cells.ts';
 import type { BoundedRows } from '../../query/reads/bounded.ts';
 import type { FirstCopy } from '../../query/reads/ages.ts';
@@ -11,7 +12,7 @@ import { describeIn, type TableDescription } from '../../query/tables.ts';
 import { copyOf, noteOf } from '../frame/first-copy.ts';
 import { html, type Html } from '../frame/html.ts';
 import { type PageContent, section, table } from '../frame/layout.ts';
-import { stampOf } from '../frame/stamp.ts';
+import { missingNotice, stampOf } from '../frame/stamp.ts';
 import type { Visit } from '../pages.ts';
 import { chartOf } from './chart.ts';
 import { FORMS, LIMITS } from './downloads.ts';
@@ -26,8 +27,9 @@ const MOST_CHARACTERS = 300;
 /** `/ask`: the answer to a person's SQL, with questions, views and tables. */
 export async function askPage({ desk, moment, query, ask }: Visit): Promise<PageContent> {
   const sql = query.get('sql') ?? '';
-  const { lists, tables } = await desk.quick('ask', async (read, mirror) => ({
+  const { lists, missing, tables } = await desk.quick('ask', async (read, mirror) => ({
     lists: await readFreshness(read),
+    missing: await readMissing(read),
     tables: await describeIn(mirror),
   }));
   const answer = sql.trim() === '' ? NO_QUESTION : await answered(sql, ask, copyOf(lists));
@@ -35,7 +37,8 @@ export async function askPage({ desk, moment, query, ask }: Visit): Promise<Page
     title: 'Ask',
     active: '/ask',
     stamp: stampOf(lists, moment),
-    body: html`<div class="beside">
+    body: html`${missingNotice(missing)}
+      <div class="beside">
         <div>${section('SQL', form(sql))}${answer}</div>
         <div>${section('Questions', questions(readExamples(moment.now)))}</div>
       </div>

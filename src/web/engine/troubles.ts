@@ -1,6 +1,7 @@
 import { describeList } from '../../core/lists.ts';
 import { plural } from '../../core/humanize.ts';
 import type { WholeStatus } from '../../status/observe.ts';
+import { heldDeletions, heldLists, heldRows } from '../../status/held.ts';
 import { attemptWords, sendingWords, shutGate } from '../../status/sending.ts';
 import { html, type Html } from '../frame/html.ts';
 import { lasting, lengthOf, type Moment, named } from '../frame/words.ts';
@@ -48,9 +49,10 @@ export function troublesOf(status: WholeStatus, moment: Moment): (Html | string)
         : html`${plural(late.length, 'list')} older than
           ${lengthOf(Math.min(...late.map(({ promiseMs }) => promiseMs)))}: ${listNames(late)}.`;
     }),
-    ...judged
-      .filter(({ held }) => held > 0)
-      .map((list) => html`${listName(list)}: ${plural(list.held, 'deletion')} must be accepted by a person.`),
+    ...heldDeletions(judged).map((held) => {
+      const lists = held.lists.length === 1 ? listName(held.lists[0]) : heldLists(held, null);
+      return html`${lists}: ${heldRows(held)}. If they are gone, run <code>${held.command}</code>.`;
+    }),
     ...judged
       .filter(({ failure }) => failure !== null)
       .map((list) => html`${listName(list)}: ${list.failure}`),

@@ -1,4 +1,5 @@
 import type { ListFreshness } from '../../query/figures/freshness.ts';
+import { type MissingRows, missingWords } from '../../query/figures/missing.ts';
 import { html, type Html } from './html.ts';
 import { ago, type Moment } from './words.ts';
 
@@ -31,4 +32,13 @@ export function stampOf(
   if (stale > 0) return html`<p class="stamp late">${asOf}: older than its schedule allows${of(stale)}</p>`;
   if (never > 0) return html`<p class="stamp late">${asOf}; not complete yet${of(never)}</p>`;
   return html`<p class="stamp">${asOf}</p>`;
+}
+
+/** Above figures that count rows which the service lacks. */
+export function missingNotice(missing: readonly MissingRows[]): Html | null {
+  const words = missingWords(missing);
+  if (words === null) return null;
+  return html`<p class="verdict late">
+    ${words}. The <a href="/engine">engine room</a> shows the command that confirms it.
+  </p>`;
 }

@@ -7,6 +7,7 @@ import {
   type UnassignedRow,
 } from '../../query/figures/backlog.ts';
 import { readFreshness } from '../../query/figures/freshness.ts';
+import { type MissingRows, readMissing } from '../../query/figures/missing.ts';
 import { readInbox, type WholeInbox } from '../../query/figures/inbox.ts';
 import { allNotClosed, allTags } from '../../query/figures/whole.ts';
 import type { FirstCopy } from '../../query/reads/ages.ts';
@@ -17,7 +18,7 @@ import { html, type Html } from '../frame/html.ts';
 import { personName, statusWord } from '../frame/items.ts';
 import { cutNote, type PageContent, section, table } from '../frame/layout.ts';
 import { conversationPath, permalink } from '../frame/links.ts';
-import { stampOf } from '../frame/stamp.ts';
+import { missingNotice, stampOf } from '../frame/stamp.ts';
 import { ago, dayBefore, type Moment } from '../frame/words.ts';
 import { unassignedSection } from '../overview/unassigned.ts';
 import type { Visit } from '../pages.ts';
@@ -29,9 +30,10 @@ const NO_TAGS = 'No conversation here carries a tag.';
 /** `/inboxes/ID`: an inbox's backlog, its people, its tags, and its conversations that are not closed. */
 export async function inboxPage({ desk, moment, params }: Visit): Promise<PageContent | null> {
   const { inbox: id = '' } = params;
-  const { inbox, lists, unassigned, backlog } = await desk.quick(`inbox ${id}`, async (read) => ({
+  const { inbox, lists, missing, unassigned, backlog } = await desk.quick(`inbox ${id}`, async (read) => ({
     inbox: await readInbox(read, id),
     lists: await readFreshness(read),
+    missing: await readMissing(read),
     unassigned: await readUnassigned(read, id),
     backlog: await readBacklog(read, id),
   }));
@@ -49,10 +51,18 @@ export async function inboxPage({ desk, moment, params }: Visit): Promise<PageCo
     trail: [{ href: '/', name: 'Overview' }],
     stamp: stampOf(lists, moment, id),
     refresh: history === null ? 1 : undefined,
-    body: html`${notices(inbox, moment)}${copyNotice(copy)}
+    body: html`${notices(inbox, moment)}${copyNotice(copy)}${missingNotice(missingOf(missing, inbox.now))}
       <div class="columns">${historySections(history, work, moment, copy)}</div>
       ${work !== null && workSections(inbox, { work, unassigned, moment, copy })}`,
   };
+}
+
+/** What is missing of an inbox: itself, or rows of its lists. */
+function missingOf(missing: readonly MissingRows[], now: WholeInbox['now']): MissingRows[] {
+  return missing.flatMap((rows) => {
+    if (rows.list === 'inboxes') return now.missing_since === null ? [] : [{ ...rows, rows: 1 }];
+    return rows.inbox_id === now.id ? [rows] : [];
+  });
 }
 
 interface Work {

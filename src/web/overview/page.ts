@@ -7,6 +7,7 @@ import {
   readUnassigned,
 } from '../../query/figures/backlog.ts';
 import { type ListFreshness, readFreshness } from '../../query/figures/freshness.ts';
+import { readMissing } from '../../query/figures/missing.ts';
 import type { JudgedStatus } from '../../status/judge.ts';
 import { DAYS, historySections } from '../charts/history.ts';
 import { backlogBars } from '../charts/work.ts';
@@ -15,15 +16,16 @@ import { copyNotice, copyOf, noteOf } from '../frame/first-copy.ts';
 import { html, type Html } from '../frame/html.ts';
 import { type PageContent, section, table } from '../frame/layout.ts';
 import { inboxPath } from '../frame/links.ts';
-import { isLate, stampOf } from '../frame/stamp.ts';
+import { isLate, missingNotice, stampOf } from '../frame/stamp.ts';
 import { ago, dayBefore, type Moment, named } from '../frame/words.ts';
 import type { Visit } from '../pages.ts';
 import { unassignedSection } from './unassigned.ts';
 
 /** `/`: the backlog of all inboxes, now and over 90 days, and who waits longest. */
 export async function overviewPage({ desk, status, moment }: Visit): Promise<PageContent> {
-  const { lists, backlog, unassigned } = await desk.quick('overview', async (read) => ({
+  const { lists, missing, backlog, unassigned } = await desk.quick('overview', async (read) => ({
     lists: await readFreshness(read),
+    missing: await readMissing(read),
     backlog: await readBacklog(read),
     unassigned: await readUnassigned(read, null),
   }));
@@ -40,7 +42,7 @@ export async function overviewPage({ desk, status, moment }: Visit): Promise<Pag
     active: '/',
     stamp: stampOf(lists, moment),
     refresh: history === null ? 1 : undefined,
-    body: html`${copyNotice(copy)}${totals(sum)}
+    body: html`${copyNotice(copy)}${missingNotice(missing)}${totals(sum)}
       <div class="columns">${historySections(history, sum, moment, copy)}</div>
       ${section('Inboxes', inboxTable(backlog, lists, moment), { wide: true, note: noteOf(copy) })}
       ${unassignedSection(unassigned, { inAll: sum.unassigned, inboxId: null, moment, copy })}`,

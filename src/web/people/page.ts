@@ -1,6 +1,7 @@
 import { SECOND } from '../../core/clock.ts';
 import { thousands } from '../../core/humanize.ts';
 import { readFreshness } from '../../query/figures/freshness.ts';
+import { readMissing } from '../../query/figures/missing.ts';
 import type { TagWork } from '../../query/figures/inbox.ts';
 import {
   type PersonWork,
@@ -20,17 +21,18 @@ import { html, type Html } from '../frame/html.ts';
 import { statusWord } from '../frame/items.ts';
 import { cutNote, type PageContent, section, table } from '../frame/layout.ts';
 import { inboxPath } from '../frame/links.ts';
-import { stampOf } from '../frame/stamp.ts';
+import { missingNotice, stampOf } from '../frame/stamp.ts';
 import { dayBefore, lengthOf, named } from '../frame/words.ts';
 import type { Visit } from '../pages.ts';
 import { DAYS, tagChart } from './tag-chart.ts';
 
 /** `/people`: who has how much work, how long conversations stay in a status, and what tags are given. */
 export async function peoplePage({ desk, moment }: Visit): Promise<PageContent> {
-  const { people, tags, lists } = await desk.quick('people', async (read) => ({
+  const { people, tags, lists, missing } = await desk.quick('people', async (read) => ({
     people: await readPeople(read),
     tags: await readTags(read),
     lists: await readFreshness(read),
+    missing: await readMissing(read),
   }));
   const copy = copyOf(lists);
   const cut = (rows: readonly (PersonWork | TagWork)[], sql: string): Html | string | undefined =>
@@ -46,7 +48,7 @@ export async function peoplePage({ desk, moment }: Visit): Promise<PageContent> 
     active: '/people',
     stamp: stampOf(lists, moment),
     refresh: given === null || means === null ? 2 : undefined,
-    body: html`${copyNotice(copy)}${section('Workload', workload(people, copy), {
+    body: html`${copyNotice(copy)}${missingNotice(missing)}${section('Workload', workload(people, copy), {
         wide: true,
         note: cut(people, ALL_PEOPLE),
       })}

@@ -80,7 +80,7 @@ async function runQuery(
       setFlagsFromString('--semi-space-growth-factor=1');
       if (chart) await printChart(io.stdout, result);
       else await printRows(io, result, { format, raw, limit }, signal);
-      await warnOfFirstCopy(io, mirror, sql);
+      await warnOfCounts(io, mirror, sql);
       await warnOfUnlikeInstants(io, databaseUrl, sql);
       return EXIT.done;
     } finally {
@@ -91,17 +91,26 @@ async function runQuery(
   }
 }
 
-/** The answer stays alone on stdout. */
-async function warnOfFirstCopy({ stderr }: Io, mirror: ReadOnlyMirror, sql: string): Promise<void> {
+/** Warns if figures lack rows, or count rows that the service lacks. The answer stays alone on stdout. */
+async function warnOfCounts({ stderr }: Io, mirror: ReadOnlyMirror, sql: string): Promise<void> {
   const { readsCopied } = await import('../../../query/tables.ts');
   if (!readsCopied(sql)) return;
   const { firstCopyOf, progressOf, readCopied } = await import('../../../query/reads/ages.ts');
-  const copy = firstCopyOf(await readCopied(mirror));
-  if (copy === null) return;
-  printWarning(
-    stderr,
-    `The first copy is not complete (${progressOf(copy)}): the answer counts only what has been copied.`,
+  const lists = await readCopied(mirror);
+  const copy = firstCopyOf(lists);
+  if (copy !== null)
+    printWarning(
+      stderr,
+      `The first copy is not complete (${progressOf(copy)}): the answer counts only what has been copied.`,
+    );
+  if (lists.length === 0) return;
+  const { missingWords, readMissing } = await import('../../../query/figures/missing.ts');
+  const { readRows } = await import('../../../query/reads/rows.ts');
+  const missing = missingWords(
+    await readMissing((statement, ...values) => readRows(mirror, statement, ...values)),
   );
+  if (missing !== null)
+    printWarning(stderr, `${missing}. \`inbox-mirror status\` shows the command for that.`);
 }
 
 async function warnOfUnlikeInstants({ stderr }: Io, url: string, sql: string): Promise<void> {

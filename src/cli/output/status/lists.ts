@@ -1,9 +1,9 @@
 import { requestsLeft } from '../../../core/budget.ts';
 import { duration, fromNow, plural, thousands, whenDue } from '../../../core/humanize.ts';
-import { acceptCommand } from '../../../core/lists.ts';
 import type { LatestSweep } from '../../../mirror/sweeps/reader.ts';
 import { asCell, type Output, paint } from '../../../session/terminal.ts';
 import { failureCause, failureWords } from '../../../status/failures.ts';
+import { heldDeletions, heldLists, heldRows } from '../../../status/held.ts';
 import { hasLongMissed, type JudgedList, type JudgedStatus } from '../../../status/judge.ts';
 import type { WholeStatus } from '../../../status/observe.ts';
 import { haltOf, notBefore, scheduledStandstillOf, shutGate } from '../../../status/sending.ts';
@@ -64,10 +64,21 @@ function nextWords(status: WholeStatus): string {
 export function listSections(output: Output, status: JudgedStatus, all: boolean): string[] {
   const shown = all ? status.judged : status.judged.filter(({ needsLook }) => needsLook);
   const hidden = status.judged.length - shown.length;
-  const table = shown.length === 0 ? [] : [listTable(output, shown, status), ''];
+  const table =
+    shown.length === 0 ? [] : [listTable(output, shown, status), '', ...heldLines(output, status)];
   if (hidden === 0) return table;
   const are = hidden === 1 ? 'is' : 'are';
   return [...table, `lists    ${plural(hidden, 'fresh list')} ${are} not shown; --all shows every list`];
+}
+
+/** The deletions that a person must accept, each with its command. */
+function heldLines(output: Output, { judged }: JudgedStatus): string[] {
+  return heldDeletions(judged).map((held) => {
+    const { inbox } = held.lists[0];
+    const lists = heldLists(held, inbox === null ? null : asCell(inbox));
+    const words = `${lists}: ${paint(output, 'red', heldRows(held))}`;
+    return `held     ${words}. If they are gone, run \`${held.command}\``;
+  });
 }
 
 function listTable(output: Output, shown: readonly JudgedList[], status: JudgedStatus): string {
@@ -115,8 +126,7 @@ function stateOf(output: Output, list: JudgedList, { now, leaseHeld, outage }: J
     );
   if (list.suspects > 0) parts.push(suspectWords(list, now));
   if (list.unlisted > 0) parts.push(`${thousands(list.unlisted)} left out by the list`);
-  if (list.held > 0)
-    parts.push(paint(output, 'red', `${plural(list.held, 'deletion')} held: ${acceptCommand(list)}`));
+  if (list.held > 0) parts.push(paint(output, 'red', `${plural(list.held, 'deletion')} held`));
   if (list.rejected > 0) parts.push(`${thousands(list.rejected)} unreadable`);
   if (list.withoutId > 0)
     parts.push(

@@ -48,6 +48,35 @@ describe('of a mirror that has been filled', () => {
     expect(plain.body).not.toContain('role="img"');
   });
 
+  test('a chart keeps the ends of long ids, and its table has whole names in the order of the answer', async () => {
+    const { ask } = house;
+    const { body } = await asked(
+      ask,
+      `SELECT '9007199254741001' AS id, 4 AS n UNION ALL SELECT '9007199254742002', 3
+       UNION ALL SELECT 'Oluwaseun Müller-Lüdenscheidt', 2`,
+    );
+    expect(
+      body.match(/<text[^>]*text-anchor="(?:start|middle|end)">[^<]*…[^<]*|…[^<]*<\/text>/g)?.join(),
+    ).toMatch(/…7199254741001.*…7199254742002.*Oluwaseun Mül…/);
+    const numbers = words({ body: body.slice(body.indexOf('<summary>Numbers')) } as Answered);
+    expect(numbers).toMatch(
+      /^ Numbers .* 9007199254741001 4 9007199254742002 3 Oluwaseun Müller-Lüdenscheidt 2 /,
+    );
+  });
+
+  test('an answer that a LIMIT may have cut says so, and links to all rows', async () => {
+    const { ask } = house;
+    const cut = await asked(ask, 'SELECT id FROM conversations ORDER BY id\nLIMIT 5;');
+    expect(words(cut)).toContain('Answer 5 rows: the SQL ends with LIMIT 5. Show all rows .');
+    expect(cut.body).toContain('href="/ask?sql=SELECT+id+FROM+conversations+ORDER+BY+id"');
+    for (const whole of [
+      'SELECT 1 AS n LIMIT 5',
+      'SELECT n FROM (SELECT 1 AS n LIMIT 1)',
+      'SELECT 1 -- LIMIT 1',
+    ])
+      expect(words(await asked(ask, whole)), whole).toContain('Answer 1 row. ');
+  });
+
   test('every question of the cookbook is offered by who asks it, and runs', async () => {
     const { ask } = house;
     const page = words(await ask('/ask', { headers: { accept: 'text/html' } }));

@@ -8,6 +8,9 @@ import { dayWords } from '../frame/words.ts';
 const MOST_ROWS = 400;
 const MOST_BARS = 45;
 
+/** At most this many characters of a name stand below a bar; the table has the whole name. */
+const MOST_CHARACTERS = 14;
+
 const COLOURS = ['open', 'pending', 'closed'] as const;
 
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
@@ -36,7 +39,9 @@ export function chartOf({ columns, rows }: BoundedRows): Html | null {
     title: `${drawn.map((index) => columns[index]?.name).join(', ')} by ${columns[0]?.name}`,
     rows: ordered,
     unit: columns[0]?.name ?? '',
-    label: ([name]: (typeof rows)[number]) => (isOverDays ? named(String(name)) : shortened(String(name))),
+    label: ([name]: (typeof rows)[number]) => (isOverDays ? named(String(name)) : String(name)),
+    axisLabel: isOverDays ? undefined : shortened,
+    tableOrder: isOverDays ? ('last first' as const) : ('as drawn' as const),
     series: drawn.map((index, nth) => ({
       name: columns[index]?.name ?? '',
       colour: COLOURS[nth] ?? ('plain' as const),
@@ -51,6 +56,9 @@ function isNumeric(rows: BoundedRows['rows'], index: number): boolean {
   return rows.every((row) => typeof row[index] === 'number' && row[index] >= 0);
 }
 
+/** The end of an id tells it apart from others, the beginning of any other name. */
 function shortened(name: string): string {
-  return name.length > 14 ? `${name.slice(0, 13)}…` : name;
+  if (name.length <= MOST_CHARACTERS) return name;
+  const kept = MOST_CHARACTERS - 1;
+  return /^\S*\d$/.test(name) ? `…${name.slice(-kept)}` : `${name.slice(0, kept)}…`;
 }

@@ -16,6 +16,7 @@ import { missingNotice, stampOf } from '../frame/stamp.ts';
 import type { Visit } from '../pages.ts';
 import { chartOf } from './chart.ts';
 import { FORMS, LIMITS } from './downloads.ts';
+import { endingLimit } from './limit.ts';
 
 /** The page shows at most this many cells. */
 const MOST_CELLS = 10_000;
@@ -103,9 +104,7 @@ function answerSection(answer: BoundedRows, sql: string, copy: FirstCopy | null)
   }));
   const cells = rows.map((row) => row.map(shown));
   const address = new URLSearchParams({ sql });
-  const count = complete
-    ? `${plural(rows.length, 'row')}.`
-    : `The first ${plural(rows.length, 'row')} of more.`;
+  const count = complete ? countOf(rows.length, sql) : `The first ${plural(rows.length, 'row')} of more.`;
   return section(
     'Answer',
     html`<p>
@@ -119,6 +118,14 @@ function answerSection(answer: BoundedRows, sql: string, copy: FirstCopy | null)
       ${chartOf(answer)}${table('Answer', heads, cells, 'The answer has no row.')}`,
     { note: noteOf(copy, count) },
   );
+}
+
+/** How many rows there are. If there may be more without the LIMIT of the SQL, a link leads to all. */
+function countOf(rows: number, sql: string): Html | string {
+  const ending = endingLimit(sql);
+  if (ending === null || rows < ending.limit) return `${plural(rows, 'row')}.`;
+  const href = `/ask?${String(new URLSearchParams({ sql: ending.without }))}`;
+  return html`${plural(rows, 'row')}: the SQL ends with LIMIT ${rows}. <a href="${href}">Show all rows</a>.`;
 }
 
 function isNumber(cell: Cell | undefined): boolean {

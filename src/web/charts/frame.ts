@@ -26,8 +26,12 @@ export interface ChartOptions<Row> {
   readonly title: string;
   /** From left to right: the oldest first. */
   readonly rows: readonly Row[];
-  /** The name of a row, below the chart and in the table. */
+  /** The name of a row, below the chart, on hover and in the table. */
   readonly label: (row: Row) => string;
+  /** Shortens a name for its place below the chart; by default it is shown whole. */
+  readonly axisLabel?: ((label: string) => string) | undefined;
+  /** The order of the table's rows; by default the last, which is the newest, comes first. */
+  readonly tableOrder?: 'last first' | 'as drawn';
   /** The head of the table's first column: the unit of a row. */
   readonly unit: string;
   readonly series: readonly Series<Row>[];
@@ -59,15 +63,19 @@ export function valueAxis(y: ScaleLinear<number, number>): Html {
 }
 
 /** The names of all rows, or of some if they would run into each other. @param x the middle of a row */
-export function nameAxis<Row>({ rows, label }: ChartOptions<Row>, x: (index: number) => number): Html {
-  const longest = Math.max(...rows.map((row) => label(row).length));
+export function nameAxis<Row>(
+  { rows, label, axisLabel = (name) => name }: ChartOptions<Row>,
+  x: (index: number) => number,
+): Html {
+  const names = rows.map((row) => axisLabel(label(row)));
+  const longest = Math.max(...names.map((name) => name.length));
   const areAllNamed = rows.length * (longest + 1) * CHARACTER <= SIZE.width - SIZE.left;
   const step = areAllNamed ? 1 : Math.ceil(rows.length / NAMED);
-  const texts = rows.map((row, index) => {
+  const texts = names.map((name, index) => {
     if ((rows.length - 1 - index) % step !== 0) return null;
     const at = x(index);
     const anchor = at > SIZE.width - 50 ? 'end' : at < SIZE.left + 20 ? 'start' : 'middle';
-    return html`<text x="${round(at)}" y="${SIZE.height - 8}" text-anchor="${anchor}">${label(row)}</text>`;
+    return html`<text x="${round(at)}" y="${SIZE.height - 8}" text-anchor="${anchor}">${name}</text>`;
   });
   return html`<g class="axis">${texts}</g>`;
 }
@@ -89,7 +97,7 @@ export function hoverRows<Row>(
 
 /** A chart with its title, its legend, and its numbers in a table below. */
 export function figure<Row>(options: ChartOptions<Row>, drawing: () => Html): Html {
-  const { title, rows, label, unit, series, words = thousands, empty } = options;
+  const { title, rows, label, unit, series, words = thousands, tableOrder = 'last first', empty } = options;
   if (rows.length === 0) return html`<p class="empty">${empty}</p>`;
   const cells = rows.map((row) => [label(row), ...series.map(({ value }) => words(value(row)))]);
   const columns = [{ name: unit }, ...series.map(({ name }) => ({ name, number: true }))];
@@ -105,7 +113,7 @@ export function figure<Row>(options: ChartOptions<Row>, drawing: () => Html): Ht
     </svg>
     <details>
       <summary>Numbers</summary>
-      ${table(title, columns, cells.toReversed(), empty)}
+      ${table(title, columns, tableOrder === 'as drawn' ? cells : cells.toReversed(), empty)}
     </details>
   </figure>`;
 }

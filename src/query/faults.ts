@@ -135,6 +135,9 @@ export function olderMirror(
 /** A row of `Dialect.allColumns`. */
 export type NamedColumn = readonly [table: unknown, kind: unknown, column: unknown, type?: unknown];
 
+/** The hint if no name is near. Where people have no command line, other words stand in its place. */
+export const SEE_TABLES = 'See `inbox-mirror tables` for the tables and their columns.';
+
 /**
  * A sentence that suggests the names nearest to one that does not exist. Columns are searched in the tables
  * that the SQL names, or in all tables if it names none. If nothing is near, it lists the columns of the only
@@ -154,7 +157,8 @@ export function hintOf(
     String(kind === 'table' ? table : column),
   );
   const ending = kind === 'table' ? candidates.filter((one) => one.endsWith(`_${bare}`)) : [];
-  const near = [...new Set([...ending, ...nearest(bare, candidates)])];
+  const similar = [...new Set([...ending, ...nearest(bare, candidates)])];
+  const near = similar.length > 0 || kind === 'column' ? similar : beginningWith(bare, candidates);
   // Only names have double quotes in SQL. SQLite's own message says so, PostgreSQL's does not.
   const text = name.replaceAll('"', '');
   if (kind === 'column' && near.length === 0 && sql.includes(`"${text}"`))
@@ -165,7 +169,12 @@ export function hintOf(
   const tables = new Set(among.map(([table]) => String(table)));
   return kind === 'column' && tables.size === 1
     ? `${[...tables].join('')} has the columns ${candidates.join(', ')}.`
-    : 'See `inbox-mirror tables` for the tables and their columns.';
+    : SEE_TABLES;
+}
+
+/** The beginning of a name is also a slip: `backlog` for `backlog_now`. At most 3 names. */
+function beginningWith(bare: string, candidates: readonly string[]): string[] {
+  return [...new Set(candidates.filter((one) => one.startsWith(`${bare}_`)))].slice(0, 3);
 }
 
 /** At most this many tables are named that have a column. */

@@ -109,6 +109,20 @@ describe('of a mirror that has been filled', () => {
     expect(body).toMatch(/<p>Perhaps you meant &quot;open&quot;\.<\/p>/);
   });
 
+  test('wrong SQL is answered with what a person in a browser has', async () => {
+    const { ask } = house;
+    const unknown = words(await asked(ask, 'SELECT * FROM nothing_of_the_kind'));
+    expect(unknown).toContain('The tables and their columns are under &quot;Views and tables&quot;, below.');
+    expect(unknown).not.toContain('inbox-mirror tables');
+    expect(words(await asked(ask, 'SELECT * FROM backlog'))).toMatch(
+      /Perhaps you meant &quot;backlog_(?:now|daily)&quot; or &quot;backlog_(?:now|daily)&quot;\./,
+    );
+    const refused = words(await asked(ask, 'SELECT * FROM pragma_database_list'));
+    expect(refused).toContain(
+      'statements may only read the mirror. Read the tables and views of the mirror.',
+    );
+  });
+
   test('a statement that is no question changes nothing', async () => {
     const { ask, mirror } = house;
     const count = 'SELECT count(*) AS n FROM conversations';

@@ -4,6 +4,7 @@ import { type ExampleGroup, readExamples } from '../../query/figures/examples.ts
 import { readFreshness } from '../../query/figures/freshness.ts';
 import { readMissing } from '../../query/figures/missing.ts';
 import { asText } from '../../query/cells.ts';
+import { SEE_TABLES } from '../../query/faults.ts';
 import type { BoundedRows } from '../../query/reads/bounded.ts';
 import type { FirstCopy } from '../../query/reads/ages.ts';
 import { LONGEST_MS } from '../../query/reads/question.ts';
@@ -55,13 +56,15 @@ const NO_QUESTION = section(
   </p>`,
 );
 
+const SEE_BELOW = 'The tables and their columns are under "Views and tables", below.';
+
 async function answered(sql: string, ask: Visit['ask'], copy: FirstCopy | null): Promise<Html> {
   try {
     return answerSection(await ask(sql, MOST_ROWS), sql, copy);
   } catch (error) {
     // The person's SQL is wrong, or takes too long.
     if (!isMirrorError(error, 'USAGE')) throw error;
-    return section('No answer', faultOf(error.message));
+    return section('No answer', faultOf(error.message.replace(SEE_TABLES, SEE_BELOW)));
   }
 }
 

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { DAY } from '../../src/core/clock.ts';
 import { type Served, served } from '../daemon/http/served.ts';
 import { firstInbox } from '../support/rows.ts';
 import { ask as askView } from '../views/support.ts';
@@ -48,6 +49,18 @@ test('history is counted once for all visitors, and appears when it is counted',
   await askView(mirror, `SELECT 1 AS one`);
   await expect.poll(() => text(ask)).toContain('2 Mar: Refund 1');
   await expect.poll(() => text(ask)).toMatch(/Time in status Counted just now/);
+});
+
+test('the chart of tags begins with the first day of the mirror, and has zeros from then on', async () => {
+  const { ask, sync, mirror, clock } = await served();
+  await sync();
+  await mirror.database.execute(`UPDATE inbox_tags SET name = 'Refund'`);
+  clock.advance(2 * DAY);
+  giveTag(mirror);
+  await sync();
+  await askView(mirror, `SELECT 1 AS one`);
+  await expect.poll(() => text(ask)).toMatch(/ Day Refund 4 Mar 1 3 Mar 0 2 Mar 0 /);
+  expect(await text(ask)).not.toContain('1 Mar');
 });
 
 test('the chart of tags says what tag_daily says, also of conversations that appear with a tag', async () => {

@@ -30,6 +30,8 @@ export interface TagDay {
   readonly day: string;
   readonly tag: string;
   readonly added: number;
+  /** The first day that has a figure of any tag: the mirror has known tags of conversations since then. */
+  readonly first_day: string;
 }
 
 /** Reads the people with open or pending conversations, those with the most first. */
@@ -65,12 +67,12 @@ export async function readStatusMeans(read: Read): Promise<StatusMean[]> {
 export async function readTagDays(read: Read, since: string): Promise<TagDay[]> {
   return await read<TagDay>(
     `WITH
-       given AS (
-         SELECT day, coalesce(nullif(tag, ''), tag_id) AS tag, sum(tagged) AS added
-         FROM tag_daily WHERE day >= $1 AND tagged > 0 GROUP BY day, coalesce(nullif(tag, ''), tag_id)
+       daily AS MATERIALIZED (
+         SELECT day, coalesce(nullif(tag, ''), tag_id) AS tag, tagged FROM tag_daily WHERE day >= $1
        ),
+       given AS (SELECT day, tag, sum(tagged) AS added FROM daily WHERE tagged > 0 GROUP BY day, tag),
        busiest AS (SELECT tag FROM given GROUP BY tag ORDER BY sum(added) DESC, tag LIMIT ${CHARTED})
-     SELECT day, given.tag, CAST(added AS INTEGER) AS added
+     SELECT day, given.tag, CAST(added AS INTEGER) AS added, (SELECT min(day) FROM daily) AS first_day
      FROM given JOIN busiest ON busiest.tag = given.tag ORDER BY day, given.tag`,
     since,
   );

@@ -24,9 +24,13 @@ export function tagChart(found: readonly TagDay[], since: string, copy: FirstCop
   for (const { tag, added } of found) totals.set(tag, (totals.get(tag) ?? 0) + added);
   const tags = [...totals].sort(([, a], [, b]) => b - a).map(([tag]) => tag);
   const byDay = Map.groupBy(found, ({ day }) => day);
-  const days = daysFrom(since, DAYS).map((day): Day => {
-    return { day, added: new Map(byDay.get(day)?.map(({ tag, added }) => [tag, added])) };
-  });
+  // A day from before the mirror has no figure: a zero would say that no tag was given.
+  const first = found[0]?.first_day ?? since;
+  const days = daysFrom(since, DAYS)
+    .filter((day) => day >= first)
+    .map((day): Day => {
+      return { day, added: new Map(byDay.get(day)?.map(({ tag, added }) => [tag, added])) };
+    });
   return linesChart<Day>({
     title: `Tags given a day over ${DAYS} days`,
     rows: tags.length === 0 ? [] : days,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { HOUR } from '../../src/core/clock.ts';
+import { HOUR, SECOND } from '../../src/core/clock.ts';
 import type { Database } from '../../src/database/database.ts';
 import { iso } from '../../src/database/instants.ts';
 import { mirrorOn } from '../../src/mirror/mirror.ts';
@@ -33,6 +33,22 @@ test('the engine room counts requests against the budget, and names each list wi
   expect(text).toContain(`${sent} for commands; 250 a day are kept for people.`);
   expect(text).toMatch(/^ Support conversations 1 min 30 s ago 30 min 230 \d+ fresh $/m);
   expect(text).toContain('No daemon runs, so no list is read on schedule.');
+});
+
+test('the engine room says how late changes were seen', async () => {
+  const { ask, sync, mirror, clock } = await served();
+  await sync();
+  for (let nth = 1; nth <= 20; nth += 1)
+    await mirror.database.execute(
+      `INSERT INTO changes (observed_at, previously_seen_at, list, inbox_id, item_id, field, sweep_id)
+       SELECT $1, $2, list, inbox_id, $3, 'status', id FROM sweeps WHERE list = 'conversations' ORDER BY id LIMIT 1`,
+      iso(clock.now()),
+      iso(clock.now() - nth * SECOND),
+      String(nth),
+    );
+  expect(await engine(ask)).toContain(
+    'Delay of changes 10 s half of 20 changes were seen within this time, 95 % within 19 s',
+  );
 });
 
 test('the engine room says that requests flow only while they do', async () => {

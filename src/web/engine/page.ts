@@ -109,7 +109,7 @@ function delayFigure(delay: WholeStatus['delay']): readonly [value: string, note
   if (delay === null) return ['no change', 'in 24 hours'];
   const changes = plural(delay.changes, 'change');
   if (!isTelling(delay)) return ['too few changes yet', `${changes} in 24 hours`];
-  const note = `half of ${changes} at most; 95\u00A0% at most ${lengthOf(delay.p95Ms)}`;
+  const note = `half of ${changes} were seen within this time, 95\u00A0% within ${lengthOf(delay.p95Ms)}`;
   return [lengthOf(delay.medianMs), note];
 }
 

@@ -97,7 +97,7 @@ export const LEAD: Readonly<Record<string, (history: History) => Row[]>> = {
         const of = statuses.filter(({ value }) => is(value));
         return Math.floor(of.reduce((sum, stay) => sum + lengthOf(stay, now), 0) / 1000);
       });
-    const hours = (of: number[]): number => Math.round(mean(of) / 3600);
+    const hours = (of: number[]): number => Math.round(mean(of) / 360) / 10;
     return [
       [closed.length, hours(seconds((one) => one !== 'closed')), hours(seconds((one) => one === 'open'))],
     ];
@@ -109,7 +109,7 @@ export const LEAD: Readonly<Record<string, (history: History) => Row[]>> = {
       if (pending.length === 0 || (isOld && pending[0] === statuses[0])) return [];
       return [Math.floor(pending.reduce((sum, stay) => sum + lengthOf(stay, now), 0) / 1000)];
     });
-    return [[waits.length, Math.round(mean(waits) / 3600), Math.round(Math.max(...waits) / 3600)]];
+    return [[waits.length, Math.round(mean(waits) / 360) / 10, Math.round(Math.max(...waits) / 360) / 10]];
   },
 
   'Which assignees closed the most conversations?': ({ all, nameOf }) => {
@@ -118,7 +118,10 @@ export const LEAD: Readonly<Record<string, (history: History) => Row[]>> = {
       return last === undefined ? [] : [{ id, by: valueAt(assignees, last.from) ?? null }];
     });
     return [...Map.groupBy(closers, (one) => one.by)]
-      .map(([closer, of]): Row => [nameOf(closer), new Set(of.map(({ id }) => id)).size])
+      .map(([closer, of]): Row => [
+        closer === null ? 'nobody' : nameOf(closer),
+        new Set(of.map(({ id }) => id)).size,
+      ])
       .sort(by(-2, 1))
       .slice(0, 5);
   },

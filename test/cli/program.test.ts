@@ -571,10 +571,10 @@ test('demo mirrors, queries, changes, syncs again and keeps its file, in under 2
   expect(performance.now() - startedAt).toBeLessThan(20_000);
   expect(exitCode).toBe(0);
   expect(stdout).toContain('Who has the most open work?');
-  expect(stdout).toMatch(/Support \(\d+\) +conversation \d+ +presence +present → missing/);
+  expect(stdout).toMatch(/Support \(\d+\) +conversation \d+ +presence +is gone from the service/);
   expect(stdout, 'people have names').toMatch(/assignee_id +\w[\w' ]+ \(\d+\) → /);
   expect(stdout).toMatch(
-    /→ missing if it is\ngone\. Several events [^]* one row, or none\.\n\n4\. Next steps/,
+    /first seen, gone, or\nback\. Several events [^]* one row, or none\.\n\n4\. Next steps/,
   );
   expect(stdout).not.toContain('\n\n\n');
   expect(readdirSync(program.folder)).toContain('demo.db');

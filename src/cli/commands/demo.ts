@@ -34,8 +34,8 @@ FROM tag_volume GROUP BY tag ORDER BY conversations DESC, tag LIMIT 5`,
   },
 ];
 
-const PRESENCE = `The field presence tells of a whole conversation: new, or → missing if it is
-gone. Several events on one conversation before it is read can be one row, or none.`;
+const PRESENCE = `The field presence tells of a whole conversation: it is first seen, gone, or
+back. Several events on one conversation before it is read can be one row, or none.`;
 
 export function addDemo(program: Command, run: Runner): void {
   program

@@ -1,5 +1,5 @@
 import { cellsOf, cutToCells, wrapToCells } from '../../core/humanize.ts';
-import { changedFields, PRESENCE } from '../../core/diff.ts';
+import { changedFields, PRESENCE, PRESENT } from '../../core/diff.ts';
 import { ITEM_WORDS } from '../../core/lists.ts';
 import type { NamedChange } from '../../mirror/items/names.ts';
 import { asCell, linked, type Output, paint, wrapped } from '../../session/terminal.ts';
@@ -161,21 +161,31 @@ function rowOf(change: NamedChange): Row {
 }
 
 /**
- * The words for an item that appeared or returned: `new: open, nobody, tags Refund, VIP`, or a person's
- * address. Null for any other change.
+ * The words for an item that appeared, returned or is gone, which are those of the web page of changes:
+ * `first seen: open, unassigned, tags Refund, VIP`, or a person's address. Null for any other change.
  */
-function seenWords({ field, list, itemValues, itemNames, previouslySeenAt }: NamedChange): string | null {
-  if (field !== PRESENCE || itemValues === null) return null;
+function seenWords({
+  field,
+  list,
+  newValue,
+  itemValues,
+  itemNames,
+  previouslySeenAt,
+}: NamedChange): string | null {
+  if (field !== PRESENCE) return null;
+  if (newValue !== PRESENT) return 'is gone from the service';
+  const event = previouslySeenAt === null ? 'first seen' : 'is back';
+  if (itemValues === null) return event;
   const { status, assignee_id: assignee, tags, email } = itemValues;
+  const person = itemNames?.assignee_id ?? assignee ?? null;
   const words = [
     ...(list === 'conversations'
-      ? [status ?? 'no status', itemNames?.assignee_id ?? assignee ?? 'nobody']
+      ? [status ?? 'no status', person === null ? 'unassigned' : `assigned to ${String(person)}`]
       : []),
     ...(typeof email === 'string' ? [email] : []),
   ];
   const tagged = Array.isArray(tags) ? tags.map((id, nth) => itemNames?.tags[nth] ?? id) : [];
   if (tagged.length > 0) words.push(`${tagged.length === 1 ? 'tag' : 'tags'} ${tagged.join(', ')}`);
-  const event = previouslySeenAt === null ? 'new' : 'returned';
   return words.length === 0 ? event : `${event}: ${asCell(words.join(', '))}`;
 }
 

@@ -281,10 +281,12 @@ test('changes say what a new and a returned conversation were seen with, by name
   const name = `${user.first_name} ${user.last_name}`;
   const tags = [tag, other].toSorted((a, b) => (a.id < b.id ? -1 : 1));
   const table = (await program.run('changes', '--field', 'presence')).stdout;
-  expect(table).toMatch(new RegExp(`conversation ${added} +presence +new: pending, nobody\n`));
-  expect(table).toContain(`returned: open, ${name}, tags ${tags.map((one) => one.name).join(', ')}\n`);
-  expect(table).toContain('new: new@example.com\n');
-  expect(table).toMatch(new RegExp(`conversation ${returning} +presence +present → missing\n`));
+  expect(table).toMatch(new RegExp(`conversation ${added} +presence +first seen: pending, unassigned\n`));
+  expect(table).toContain(
+    `is back: open, assigned to ${name}, tags ${tags.map((one) => one.name).join(', ')}\n`,
+  );
+  expect(table).toContain('first seen: new@example.com\n');
+  expect(table).toMatch(new RegExp(`conversation ${returning} +presence +is gone from the service\n`));
   const { stdout } = await program.run('changes', '--field', 'presence', '--format', 'ndjson');
   const lines = parseLines<Record<string, unknown>>(stdout);
   expect(lines.at(-1)).toMatchObject({

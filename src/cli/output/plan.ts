@@ -90,7 +90,7 @@ function nextTable(output: Output, report: PlanReport): string {
     { title: 'in' },
     { title: 'inbox' },
     { title: 'page', align: 'right' },
-    { title: 'age then', align: 'right' },
+    { title: 'unread for', align: 'right' },
     { title: 'rows to expect', align: 'right' },
     { title: 'why' },
   ];
@@ -104,9 +104,10 @@ function nextTable(output: Output, report: PlanReport): string {
       reading.expected.toFixed(2),
       WHY[reading.why],
     ]);
-  const all = plural(outlook.inAnHour, 'page');
-  const more = outlook.next.length > MOST_ROWS ? `, the first ${MOST_ROWS} of them` : '';
-  const head = say(`${all} in the next hour${more}; page 1 is the newest`);
+  const all = `${plural(outlook.inAnHour, 'page')} in the next hour`;
+  const reads = report.daemonRuns ? `The daemon reads ${all}` : `A daemon would read ${all}`;
+  const first = outlook.next.length > MOST_ROWS ? `. These are the first ${MOST_ROWS}` : '';
+  const head = say(`${reads}${first}; page 1 holds the newest conversations.`);
   return `${head}\n\n${renderTable(output, columns, rows)}`;
 }
 
@@ -130,7 +131,7 @@ export function pagesWords(
   // Not all, as long as one may have changed.
   const share = `${(Math.floor(1000 * current) / 10).toFixed(1)} %`;
   return (
-    `${plural(pages, 'page')} of ${plural(rows, 'conversation')}; ${share} of them are probably ` +
+    `${plural(pages, 'page')} with ${plural(rows, 'conversation')} in all; ${share} of them are probably ` +
     `as the service has them; the oldest was read ${oldest}`
   );
 }

@@ -10,9 +10,11 @@ test('plan names the pages to read next, the cost of the schedule and what other
   await program.run('sync');
   const { exitCode, stdout } = await program.run('plan');
   expect(exitCode).toBe(0);
-  expect(stdout).toMatch(/^\d+ pages in the next hour, the first 15 of them; page 1 is the newest/);
+  expect(stdout).toMatch(
+    /^A daemon would read \d+ pages in the next hour\. These are the first 15; page 1 holds the newest conversations\./,
+  );
   expect(stdout).toMatch(/Support +1 of 3 .* changes$/m);
-  expect(stdout).toMatch(/pages +4 pages of 290 conversations; \d+\.\d % of them/);
+  expect(stdout).toMatch(/pages +4 pages with 290 conversations in all; \d+\.\d % of them/);
   expect(stdout).toMatch(/pace +\d+ requests an hour, one in about 1\d s$/m);
   expect(stdout).toMatch(/schedule +one reading of every page costs 4 requests, once a day/);
   expect(stdout).toMatch(
@@ -102,7 +104,9 @@ test('plan counts all pages of the hour, also where it looks no further than a t
     { REQUESTS_PER_DAY: '100000', REQUESTS_PER_SECOND: '20' },
   );
   await program.run('sync');
-  expect((await program.run('plan')).stdout).toMatch(/^4,1\d\d pages in the next hour, the first 15 of them/);
+  expect((await program.run('plan')).stdout).toMatch(
+    /read 4,1\d\d pages in the next hour\. These are the first 15/,
+  );
 });
 
 test('plan counts every slot of a schedule of one’s own', async () => {

@@ -253,7 +253,9 @@ describe('status', () => {
     expect(pages.current_share).toBeLessThan(1);
     expect(pages.current_share).toBeCloseTo(plan.current_share, 3);
     const { stdout } = await program.run('status');
-    expect(stdout).toMatch(/^pages {4}4 pages of 290 conversations; \d+\.\d % of them are probably as the/m);
+    expect(stdout).toMatch(
+      /^pages {4}4 pages with 290 conversations in all; \d+\.\d % of them are probably/m,
+    );
     program.env['READ_PAGES'] = 'off';
     expect(await asJson(program)).toMatchObject({ pages: null, next_reading: null });
     expect((await program.run('status')).stdout).not.toMatch(/^pages/m);

@@ -17,6 +17,12 @@ const MOST_LABEL = 0.4;
 /** A bar has at least this many columns, also on a narrower terminal. */
 const LEAST_BAR = 10;
 
+/** Numbers in columns of these names say when: they name a row, and are no figures. */
+const TIMES: ReadonlySet<string> = new Set(['year', 'month', 'week', 'weekday', 'day', 'hour']);
+
+/** A label that is a day, a month, an instant or a number of a {@link TIMES}. */
+const TIME = /^(?:\d{1,2}|\d{4}(?:-\d{2}(?:-\d{2}(?:[T ].*)?)?)?)$/;
+
 /** The columns of a result that a chart draws. */
 interface Content {
   /** A day, a name or any other value for each row. */
@@ -25,8 +31,9 @@ interface Content {
 }
 
 /**
- * Draws a result. Its first column names the rows; if it repeats, the other columns of words, ids aside, name
- * them too. Each column of numbers is drawn: a single one as a bar for each row, several as a sparkline each.
+ * Draws a result. Its first column names the rows; if it repeats, the other columns of words and times, ids
+ * aside, name them too. Each other column of numbers is drawn: as a bar for each row, or, if there are
+ * several and the rows are times, as a sparkline.
  * @throws MirrorError `USAGE` for a result without a column of numbers after the first, and for too many rows
  */
 export async function printChart(output: Output, result: QueryResult): Promise<void> {
@@ -37,7 +44,9 @@ export async function printChart(output: Output, result: QueryResult): Promise<v
   }
   const content = contentOf(result, rows);
   const width = output.isTTY === true && output.columns ? output.columns : USUAL_WIDTH;
-  const lines = content.series.length === 1 ? barLines(output, content, width) : sparkLines(content);
+  const isOverTime = content.labels.every((label) => TIME.test(label));
+  const lines =
+    content.series.length > 1 && isOverTime ? sparkLines(content) : barSections(output, content, width);
   for (const line of lines) printLine(output, line);
   printLine(output, `(${plural(rows.length, 'row')})`);
 }
@@ -61,9 +70,11 @@ function contentOf({ columns }: QueryResult, rows: readonly Cell[][]): Content {
     const cells = rows.map((row) => row[index] ?? null).filter((cell) => cell !== null);
     return cells.length > 0 && cells.every((cell) => typeof cell === 'number' || typeof cell === 'bigint');
   };
-  const drawn = columns.flatMap(({ name }, index) =>
+  const numbers = columns.flatMap(({ name }, index) =>
     index > 0 && isOfNumbers(index) ? [{ name, index }] : [],
   );
+  const figures = numbers.filter(({ name }) => !TIMES.has(name));
+  const drawn = figures.length === 0 ? numbers : figures;
   if (drawn.length === 0)
     throw new MirrorError(
       'USAGE',
@@ -91,9 +102,22 @@ function labelsOf(rows: readonly Cell[][], more: readonly number[]): string[] {
   return rows.map((row) => naming.map((index) => asCell(asText(row[index] ?? null))).join(' '));
 }
 
+/** The bars of each series; below its name if there are several. Each has a scale of its own. */
+function barSections(output: Output, { labels, series }: Content, width: number): string[] {
+  return series.flatMap(({ name, values }, nth) => {
+    const bars = barLines(output, { labels, values }, width);
+    if (series.length === 1) return bars;
+    return [...(nth === 0 ? [] : ['']), paint(output, 'bold', name), ...bars];
+  });
+}
+
+interface Bars {
+  readonly labels: readonly string[];
+  readonly values: readonly (number | null)[];
+}
+
 /** A line for each row: its label, a bar and its number. A number below 0 has no bar. */
-function barLines(output: Output, { labels, series: [series] }: Content, width: number): string[] {
-  const values = series?.values ?? [];
+function barLines(output: Output, { labels, values }: Bars, width: number): string[] {
   const numbers = values.map((value) => (value === null ? 'NULL' : thousands(value)));
   const labelWidth = Math.min(Math.floor(MOST_LABEL * width), widest(labels));
   const room = Math.max(LEAST_BAR, width - labelWidth - widest(numbers) - 4);

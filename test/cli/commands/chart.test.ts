@@ -32,10 +32,31 @@ test('query --chart names a row by further words where its first column repeats'
   expect(stdout).toMatch(/^2026-11-18 Support open {5}4 {2}█+\n2026-11-18 Support pending {2}2 {2}█+\n/);
 });
 
-test('query --chart draws a picture for each of several columns of numbers', async () => {
-  const sql = `SELECT 'May' AS month, 1 AS a, 8 AS bb UNION ALL SELECT 'June', 8, NULL`;
+test('query --chart draws a picture over time for each of several columns of numbers', async () => {
+  const sql = `SELECT '2026-05' AS month, 1 AS a, 8 AS bb UNION ALL SELECT '2026-06', 8, NULL`;
   const { stdout } = await program.run('query', '--chart', sql);
-  expect(stdout).toBe('a   ▁█  1 to 8\nbb  █·  8 to 8\n    May to June\n(2 rows)\n');
+  expect(stdout).toBe('a   ▁█  1 to 8\nbb  █·  8 to 8\n    2026-05 to 2026-06\n(2 rows)\n');
+});
+
+test('query --chart draws bars for each of several columns of numbers if its rows are names', async () => {
+  const sql = `SELECT 'Support' AS inbox, 3 AS open, 8 AS closed UNION ALL SELECT 'Sales', 1, NULL`;
+  const { stdout } = await program.run('query', '--chart', sql);
+  expect(stdout.replaceAll(/█+/g, '█')).toBe(
+    'open\nSupport  3  █\nSales    1  █\n\nclosed\nSupport     8  █\nSales    NULL\n(2 rows)\n',
+  );
+});
+
+test('query --chart takes an hour or a weekday for a name, not for a figure', async () => {
+  const sql = `SELECT 'Support' AS inbox, 1 AS weekday, 9 AS hour, 4 AS arrivals
+    UNION ALL SELECT 'Support', 1, 10, 2`;
+  const { stdout } = await program.run('query', '--chart', sql);
+  expect(stdout).toMatch(/^Support 1 9 {3}4 {2}█+\nSupport 1 10 {2}2 {2}█+\n\(2 rows\)\n$/);
+  const hours = await program.run(
+    'query',
+    '--chart',
+    `SELECT 'a' AS name, 9 AS hour UNION ALL SELECT 'b', 3`,
+  );
+  expect(hours.stdout).toMatch(/^a {2}9 {2}█+\nb {2}3 {2}█+\n/);
 });
 
 test.each([

@@ -385,6 +385,17 @@ test('sync of one list of one inbox reads only that list, and an unknown inbox e
   expect(unknown).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('no inbox 999') as string });
 });
 
+test('lookup shows an instant on a terminal as a table of query does', async () => {
+  const program = await testProgram(SMALL);
+  const [inbox] = program.sandbox.world.inboxes.values();
+  const [tag] = inbox?.tags.values() ?? [];
+  const lookup = ['lookup', 'tag', '--inbox', inbox?.id ?? '', '--name', tag?.name ?? ''];
+  const shown = await renderOnTerminal(program, 100, ...lookup);
+  expect(shown).toMatch(/ \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/m);
+  expect(shown).toContain('(1 tag; times in UTC)\n');
+  expect((await program.run(...lookup)).stdout).toMatch(/T\d\d:\d\d:\d\d\.\d{3}Z\n\(1 tag\)\n$/);
+});
+
 test('lookup finds a user by e-mail and a tag by name', async () => {
   const program = await testProgram(SMALL);
   const [inbox] = program.sandbox.world.inboxes.values();

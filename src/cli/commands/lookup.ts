@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { EXIT } from '../../core/errors.ts';
 import { plural } from '../../core/humanize.ts';
 import { parseExact } from '../../core/json.ts';
-import { COLUMNS, type Item } from '../../core/lists.ts';
+import { type ColumnKind, COLUMNS, type Item } from '../../core/lists.ts';
 import { asCell, type Io, printJson, printLine, printWarning } from '../../session/terminal.ts';
 import { inboxIdOf } from '../inbox.ts';
 import { inboxOption, jsonOption, notEmpty, type Runner } from '../options.ts';
@@ -69,15 +69,22 @@ function asJson(items: readonly Item[]): string {
   );
 }
 
+/** An instant as a search returns it. */
+const INSTANT = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.\d{3}Z$/;
+
 async function asTable(io: Io, list: Lookup['list'], items: readonly Item[]): Promise<string> {
-  const summary = `(${plural(items.length, list === 'users' ? 'user' : 'tag')})`;
-  if (items.length === 0) return summary;
-  const names = Object.keys(COLUMNS[list]);
-  const titles = ['id', ...names].map((title) => ({ title }));
+  const count = plural(items.length, list === 'users' ? 'user' : 'tag');
+  if (items.length === 0) return `(${count})`;
+  const kinds = Object.entries<ColumnKind>(COLUMNS[list]);
+  // As in a table of `query`: on a terminal an instant loses its milliseconds and zone.
+  const isShort = io.stdout.isTTY === true && kinds.some(([, kind]) => kind === 'instant');
+  const shown = (text: string, kind: ColumnKind): string =>
+    isShort && kind === 'instant' ? text.replace(INSTANT, '$1 $2') : text;
+  const titles = ['id', ...kinds.map(([name]) => name)].map((title) => ({ title }));
   const rows = items.map(({ id, columns }) => [
     id,
-    ...names.map((name) => asCell(String(columns[name] ?? ''))),
+    ...kinds.map(([name, kind]) => shown(asCell(String(columns[name] ?? '')), kind)),
   ]);
   const { renderTable } = await import('../output/table.ts');
-  return `${renderTable(io.stdout, titles, rows)}\n${summary}`;
+  return `${renderTable(io.stdout, titles, rows)}\n(${count}${isShort ? '; times in UTC' : ''})`;
 }

@@ -92,11 +92,14 @@ export function readWebhook(
   );
   const encoded = secret.startsWith(SECRET_PREFIX) ? secret.slice(SECRET_PREFIX.length) : '';
   const bytes = /^[A-Za-z0-9+/]+={0,2}$/.test(encoded) ? Buffer.from(encoded, 'base64').length : 0;
+  const howToMake = `(\`echo ${SECRET_PREFIX}$(openssl rand -base64 32)\` makes one)`;
   if (url === null && secret === '') return null;
-  if (bytes < 24 || bytes > 64)
+  if (secret === '' && name === 'WEBHOOK_SECRET')
+    faults.push(`${name}: is missing; WEBHOOK_URL needs it ${howToMake}`);
+  else if (bytes < 24 || bytes > 64)
     faults.push(
-      `${name}: expected ${SECRET_PREFIX} and 24 to 64 bytes in base64 ` +
-        `(\`echo ${SECRET_PREFIX}$(openssl rand -base64 32)\` makes one); its value is not shown here`,
+      `${name}: expected ${SECRET_PREFIX} and 24 to 64 bytes in base64 ${howToMake}; ` +
+        'its value is not shown here',
     );
   else if (url === null && !faults.some((fault) => fault.startsWith('WEBHOOK_URL')))
     faults.push('WEBHOOK_URL: is missing; set it, or leave out WEBHOOK_SECRET');

@@ -325,6 +325,12 @@ test.each(['AAAA', `${'A'.repeat(43)}===`, `${'A'.repeat(32)}====`, 'A'.repeat(1
   },
 );
 
+test('a webhook without a secret is refused, in words that speak of no wrong value', () => {
+  expect(() => readConfig({ ...GOOD, WEBHOOK_URL: 'https://me.example/' }, '/', { service: true })).toThrow(
+    /WEBHOOK_SECRET: is missing; WEBHOOK_URL needs it \(`echo .*` makes one\)\n/,
+  );
+});
+
 test('a reserve as large as the day budget is refused', () => {
   expect(() =>
     readConfig({ ...GOOD, REQUESTS_PER_DAY: '200', REQUESTS_RESERVED: '200' }, '/', { service: true }),

@@ -94,7 +94,7 @@ export function readConfig(environment: Environment, folder: string, needs: Need
   const faults: string[] = [];
   const { env, known } = observed(environment);
   const read = reader(env, faults);
-  const apiUrl = readApiUrl(read, env, needs.service, faults);
+  const apiUrl = readApiUrl(env, needs.service, faults);
   const allowsHttp = readBoolean(read, 'ALLOW_HTTP');
   const key = readKey(env, folder, needs.service, faults);
   const hasKey = apiUrl !== null && refuseKeyInAddress(env, key, faults);

@@ -94,7 +94,7 @@ function isUtf16(bytes: Buffer): boolean {
 }
 
 /** No fault shows the value of these: an address may hold a password, and the key may be in its place. */
-const ADDRESSES = new Set(['INBOX_API_URL', 'WEBHOOK_URL', 'HTTP_HOST', 'HTTP_ALLOWED_HOSTS']);
+const ADDRESSES = new Set(['WEBHOOK_URL', 'HTTP_HOST', 'HTTP_ALLOWED_HOSTS']);
 
 /**
  * Reads one variable, or returns `fallback` if it is blank. If `parse` returns undefined, the variable has a

@@ -11,24 +11,31 @@ export interface Receiver {
 /** A webhook secret begins with this (Standard Webhooks); base64 follows. */
 export const SECRET_PREFIX = 'whsec_';
 
-export function readApiUrl(read: Read, env: Environment, needed: boolean, faults: string[]): string | null {
+export function readApiUrl(env: Environment, needed: boolean, faults: string[]): string | null {
   const name = 'INBOX_API_URL';
-  const expected = 'the address of the service, http(s) and ending in /v1';
-  if (needed && !env[name]?.trim()) {
-    faults.push(`${name}: is missing; expected ${expected}`);
+  const text = env[name]?.trim() ?? '';
+  if (text === '') {
+    if (needed)
+      faults.push(
+        `${name}: is missing; it is the address of the service's API, ` +
+          'which begins with https:// and ends in /v1',
+      );
     return null;
   }
-  return read<string | null>(name, null, expected, (text) => {
-    const url = URL.canParse(text) ? new URL(text) : null;
-    const plain =
-      url !== null &&
-      /^https?:$/.test(url.protocol) &&
-      url.search === '' &&
-      url.hash === '' &&
-      url.username === '' &&
-      url.password === '';
-    return plain && /\/v1\/?$/.test(url.pathname) ? url.href.replace(/\/$/, '') : undefined;
-  });
+  const fault = faultOfApiUrl(text);
+  if (fault === null) return new URL(text).href.replace(/\/$/, '');
+  faults.push(`${name}: ${fault}; its value is not shown here`);
+  return null;
+}
+
+/** The verb and the rest of a sentence about a wrong address; null if the address can be right. */
+function faultOfApiUrl(text: string): string | null {
+  if (!/^https?:\/\//i.test(text)) return 'does not begin with https:// (or http://)';
+  if (!URL.canParse(text)) return 'is not a valid address';
+  const { username, password, search, hash, pathname } = new URL(text);
+  if (username !== '' || password !== '') return 'has a user name or a password; only the key may log in';
+  if (search !== '' || hash !== '') return 'has a ? or a #; leave out that part';
+  return /\/v1\/?$/.test(pathname) ? null : 'does not end in /v1';
 }
 
 /** Hosts of this machine, as `URL` writes them. */

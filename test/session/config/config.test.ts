@@ -337,14 +337,18 @@ test('a reserve as large as the day budget is refused', () => {
   ).toThrow(/REQUESTS_RESERVED: expected less/);
 });
 
-test.each(['http://user:pass@host/v1', 'ftp://host/v1', 'https://host/v2', 'https://host/v1?x=1'])(
-  'INBOX_API_URL=%s is refused',
-  (url) => {
-    expect(() => readConfig({ ...GOOD, INBOX_API_URL: url }, '/', { service: true })).toThrow(
-      /INBOX_API_URL/,
-    );
-  },
-);
+test.each([
+  ['http://user:pass@host/v1', 'has a user name or a password; only the key may log in'],
+  ['ftp://host/v1', 'does not begin with https:// (or http://)'],
+  ['localhost:8788/v1', 'does not begin with https:// (or http://)'],
+  ['https://', 'is not a valid address'],
+  ['https://host/v2', 'does not end in /v1'],
+  ['https://host/v1?x=1', 'has a ? or a #; leave out that part'],
+])('INBOX_API_URL=%s is refused, and the fault says why: it %s', (url, why) => {
+  expect(() => readConfig({ ...GOOD, INBOX_API_URL: url }, '/', { service: true })).toThrow(
+    `INBOX_API_URL: ${why}; its value is not shown here`,
+  );
+});
 
 test.each([
   ['postgresql://me:pa55w0rd@db.example:5433/mirror?schema=Support_1&sslmode=require', null],

@@ -125,9 +125,17 @@ async function faultIn(io: Io, settings: Settings): Promise<string | null> {
     // Other answers would not help.
     if (!isMirrorError(error, 'CONFIG') || !/INBOX_API_(?:URL|KEY)/.test(error.message)) throw error;
     const fault = error.message.replace(HOW_TO_SET, '').trimEnd();
-    printFailure(io.stdout, fault);
+    printFailure(io.stdout, asAnswer(fault));
     return fault;
   }
+}
+
+/** Faults in the words of a person who has just typed the values, and has no configuration yet. */
+function asAnswer(fault: string): string {
+  return fault
+    .replace(/^The configuration has .*:\n/, '')
+    .replaceAll(/^ {2}INBOX_API_URL: ([a-z]+ .*?)(?:; its value is not shown here)?$/gm, 'The address $1.')
+    .replaceAll(/^ {2}/gm, '');
 }
 
 /** The environment with the answers in place of what it says of them. */

@@ -11,7 +11,8 @@ import { nameOf, tokensOf } from './tokens.ts';
 export function noMirrorYet(name: string): MirrorError {
   return new MirrorError(
     'USAGE',
-    `There is no mirror at ${name} yet. Run \`inbox-mirror sync\` to create it, or correct DATABASE_URL.`,
+    `There is no mirror at ${name} yet. Run \`inbox-mirror sync\` to create it (before that ` +
+      '`inbox-mirror init`, if no address and key are set), or correct DATABASE_URL.',
   );
 }
 

@@ -3,6 +3,7 @@ import { styleText } from 'node:util';
 import { cellsOf, CONTROLS, HELD_SPACE, inClockTimes, wrapToCells } from '../core/humanize.ts';
 import { escapeHidden } from '../core/json.ts';
 import { withoutKey } from '../core/secrets.ts';
+import { asTyped } from './words/own-command.ts';
 
 /** A text stream to a terminal, a file or a pipe. */
 export interface Output {
@@ -124,14 +125,15 @@ export function printFailure(output: Output, text: string): void {
 const LEAST_COLUMNS = 20;
 
 /**
- * Breaks lines that are longer than the terminal is wide, between words, but no command in backticks: it is
- * there to be copied. Without a terminal they stay whole.
+ * A text for people: its commands in backticks are as a person types them here. On a terminal it breaks lines
+ * that are longer than the terminal is wide, between words, but not inside a command.
  * @param hanging the columns of a line's label; continued lines are indented by as many
  */
 export function wrapped(output: Output, text: string, hanging = 0): string {
   const width = output.isTTY === true ? (output.columns ?? 0) : 0;
-  if (width < hanging + LEAST_COLUMNS) return text;
-  return text
+  const typed = asTyped(text);
+  if (width < hanging + LEAST_COLUMNS) return typed;
+  return typed
     .split('\n')
     .map((line) => (cellsOf(line) > width ? wrapLine(line, width, hanging) : line))
     .join('\n');

@@ -153,7 +153,9 @@ test('query and status without a mirror exit 2 and name the command that makes o
   for (const argv of [['query', 'SELECT 1'], ['status']]) {
     expect(await program.run(...argv)).toMatchObject({
       exitCode: 2,
-      stderr: expect.stringContaining('Run `inbox-mirror sync` to create it') as string,
+      stderr: expect.stringContaining(
+        'Run `npx inbox-mirror sync` to create it (before that `npx inbox-mirror init`',
+      ) as string,
     });
   }
   expect(readdirSync(program.folder)).toEqual([]);
@@ -164,7 +166,9 @@ test('without a terminal, sync tries a refused key once an hour, and another key
   const refusals = async (...argv: string[]): Promise<number> => {
     expect(await program.run(...argv)).toMatchObject({
       exitCode: 3,
-      stderr: expect.stringContaining('or run `inbox-mirror doctor` once this one is valid again') as string,
+      stderr: expect.stringContaining(
+        'or run `npx inbox-mirror doctor` once this one is valid again',
+      ) as string,
     });
     return program.sandbox.arrivals.length;
   };

@@ -11,7 +11,7 @@ test('sync, status and doctor print why the service refuses the key, without the
   const sync = await program.run('sync');
   expect(sync).toMatchObject({ exitCode: 3, stderr: expect.stringContaining(reason) as string });
   expect((await program.run('status')).stdout).toContain(
-    `requests stopped until another key is set, or \`inbox-mirror doctor\` finds this one valid again (${reason})`,
+    `requests stopped until another key is set, or \`npx inbox-mirror doctor\` finds this one valid again (${reason})`,
   );
   const doctor = await program.run('doctor');
   expect(doctor).toMatchObject({ exitCode: 3, stdout: expect.stringContaining(reason) as string });

@@ -27,8 +27,8 @@ test('lines are wrapped between words on a terminal, whole in a pipe, and colour
     'half were seen within\n26 s, 95 % within 48 s\nof 1,024 MB, until\n14:41 UTC',
   );
   const command = 'run `inbox-mirror sync inboxes` again';
-  expect(wrapped(terminal(34), command)).toBe('run `inbox-mirror sync inboxes`\nagain');
-  expect(wrapped(terminal(30), command)).toBe('run\n`inbox-mirror sync inboxes`\nagain');
+  expect(wrapped(terminal(38), command)).toBe('run `npx inbox-mirror sync inboxes`\nagain');
+  expect(wrapped(terminal(34), command)).toBe('run\n`npx inbox-mirror sync inboxes`\nagain');
   expect(wrapped(terminal(30), `kept\n  ${'x'.repeat(40)} y`)).toBe(`kept\n  ${'x'.repeat(40)}\ny`);
 });
 

@@ -120,7 +120,7 @@ test('a daemon that runs and renews its lease no more is not called absent', asy
   const silent = statusAsText(PIPE, await judged(database, clock.now()), false);
   expect(silent).toContain('the daemon has ended or cannot write');
   expect(silent).toContain(
-    'expired: `inbox-mirror start`, process 41 on test-host, last renewed it 3 min ago',
+    'expired: `npx inbox-mirror start`, process 41 on test-host, last renewed it 3 min ago',
   );
   const killed = statusAsText(PIPE, await judged(database, clock.now(), { isAlive: () => false }), false);
   expect(killed).toContain('no daemon is running');

@@ -7,7 +7,7 @@ import { SANDBOX_KEY } from '../../core/secrets.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import { type Io, paint, printLine } from '../../session/terminal.ts';
 import { notEmpty, type Runner } from '../options.ts';
-import { ownCommand } from '../own-command.ts';
+import { ownCommand } from '../../session/words/own-command.ts';
 
 /** Slow enough for a person to watch. The real service allows 1 a second. */
 const REQUESTS_PER_SECOND = 10;

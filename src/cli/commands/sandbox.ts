@@ -5,7 +5,7 @@ import { plural } from '../../core/humanize.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import { type Io, printLine } from '../../session/terminal.ts';
 import type { Runner } from '../options.ts';
-import { ownCommand } from '../own-command.ts';
+import { ownCommand } from '../../session/words/own-command.ts';
 import { addSandboxOptions, type SandboxFlags, sandboxOptions } from '../sandbox-options.ts';
 
 export function addSandbox(program: Command, run: Runner): void {

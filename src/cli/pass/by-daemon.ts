@@ -14,6 +14,7 @@ import {
   printLine,
   printWarning,
   type Streams,
+  wrapped,
 } from '../../session/terminal.ts';
 import { withDisplay } from './display.ts';
 import { passExitCode, printOutcome } from './outcome.ts';
@@ -33,11 +34,11 @@ export async function orderPass(
   const { id, joined } = await mirror.orders.place(spec, clock.now(), accessId(session.access()));
   const daemon = await liveDaemon({ mirror, clock });
   if (daemon !== null) await warnOfOtherAccess(stderr, session, spec);
+  const say = (text: string): void => printLine(stdout, wrapped(stdout, text));
   if (json) printJson(stdout, JSON.stringify({ order: id, joined }));
-  else if (joined)
-    printLine(stdout, `${await sameOrder(session, id)}, as order ${id}; \`inbox-mirror status\` shows it.`);
+  else if (joined) say(`${await sameOrder(session, id)}, as order ${id}; \`inbox-mirror status\` shows it.`);
   else if (daemon !== null && daemon.holder !== replaceable)
-    printLine(stdout, `Order ${id} is with the daemon; \`inbox-mirror status\` shows it.`);
+    say(`Order ${id} is with the daemon; \`inbox-mirror status\` shows it.`);
   if (daemon !== null && daemon.holder === replaceable)
     printWarning(
       stderr,
@@ -133,7 +134,7 @@ async function printEnd(
   // A wrong request and a bug end the command as they do without a daemon.
   if (isMirrorError(stopped, 'USAGE') || (stopped !== null && !isMirrorError(stopped))) throw stopped;
 
-  if (!json && isMirrorError(stopped, 'STOPPED')) printLine(stderr, stopped.message);
+  if (!json && isMirrorError(stopped, 'STOPPED')) printLine(stderr, wrapped(stderr, stopped.message));
   else await printOutcome(streams, session, ended, json);
   if (ended.givenUp === null) return passExitCode(ended.report);
   printFailure(stderr, ended.givenUp);

@@ -14,7 +14,7 @@ async function held(many: number): Promise<TestProgram> {
   return program;
 }
 
-const ONE_COMMAND = '`inbox-mirror resync conversations --accept-deletes`';
+const ONE_COMMAND = '`npx inbox-mirror resync conversations --accept-deletes`';
 
 test('one command accepts the held deletions of all inboxes if each of them has some', async () => {
   const program = await held(2);
@@ -37,7 +37,7 @@ test('one command accepts the held deletions of all inboxes if each of them has 
 rule('each list has a command of its own if another list of its kind holds no deletion', async () => {
   const program = await held(1);
   const [inbox] = program.sandbox.world.inboxes.keys();
-  const command = `\`inbox-mirror resync conversations --inbox ${inbox} --accept-deletes\``;
+  const command = `\`npx inbox-mirror resync conversations --inbox ${inbox} --accept-deletes\``;
   expect((await program.run('sync', 'conversations')).stderr).toContain(`then run ${command}`);
   const { stdout } = await program.run('status');
   expect(stdout).toMatch(/held {5}conversations of \S.* \(\d+\): 30 rows are missing at the service/);
@@ -51,7 +51,7 @@ test('query says on stderr that its answer counts rows whose deletion is held', 
   expect(warned).toMatchObject({ exitCode: 0, stdout: 'n\n80\n' });
   expect(warned.stderr).toBe(
     'warning: 60 conversations are missing at the service and still count, until a person confirms that ' +
-      'they are gone. `inbox-mirror status` shows the command for that.\n',
+      'they are gone. `npx inbox-mirror status` shows the command for that.\n',
   );
   expect((await program.run('query', 'SELECT 1 AS n')).stderr).toBe('');
   await program.run('resync', 'conversations', '--accept-deletes');

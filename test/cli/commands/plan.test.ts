@@ -29,7 +29,7 @@ test('plan names the pages to read next, the cost of the schedule and what other
     cover: { requests: 4, days: 1, readings_per_day: 1 },
   });
   expect(json['next']).toHaveLength(Math.round(Number(json['requests_next_hour'])));
-  expect(stdout).toMatch(/^daemon +none runs: nothing of this is read until `inbox-mirror start`$/m);
+  expect(stdout).toMatch(/^daemon +none runs: nothing of this is read until `npx inbox-mirror start`$/m);
   expect(json['daemon_runs']).toBe(false);
 });
 

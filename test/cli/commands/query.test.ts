@@ -99,7 +99,7 @@ describe('an SQL error', () => {
     expect(await hint('SELECT * FROM tags')).toContain('"inbox_tags"');
     expect(await hint('SELECT subject FROM assignments')).toMatch(/^assignments has the columns inbox_id, /);
     expect(await hint('SELECT * FROM something_else')).toBe(
-      'See `inbox-mirror tables` for the tables and their columns.',
+      'See `npx inbox-mirror tables` for the tables and their columns.',
     );
   });
 

@@ -71,7 +71,7 @@ describe('start', () => {
       { ready: true, lists: 7, not_fresh: [], held: [], other_account: null },
     ]);
     expect(await (await fetch(`${String(address)}/metrics`)).text()).toContain('inbox_mirror_lease_held 1');
-    expect((await program.run('status')).stdout).toContain('held by `inbox-mirror start`');
+    expect((await program.run('status')).stdout).toContain('held by `npx inbox-mirror start`');
     const since = performance.now();
     daemon.process.kill('SIGTERM');
     expect(await daemon.ended).toBe(0);
@@ -88,7 +88,7 @@ describe('start', () => {
     ],
     [
       'mixed',
-      /they fit\. No list .* page by page now; `inbox-mirror plan` says why\. The other [\d,]+ may read whole/,
+      /they fit\. No list .* page by page now; `npx inbox-mirror plan` says why\. The other [\d,]+ may read whole/,
     ],
   ] as const)(
     'says what the other requests of the day read (order of ids: %s)',

@@ -195,12 +195,12 @@ test('sync --detach places the same order once, prints its id and sends no reque
   });
   expect((await program.run('sync', '--detach', '--json')).stdout).toBe('{"order":1,"joined":true}\n');
   expect((await program.run('sync', '--detach')).stdout).toMatch(
-    /^The same sync is already ordered, .+, as order 1; `inbox-/,
+    /^The same sync is already ordered, .+, as order 1; `npx inbox-/,
   );
   const resync = await program.run('resync', 'tags', '--accept-deletes', '--detach', '--json');
   expect(resync).toMatchObject({ exitCode: 0, stdout: '{"order":2,"joined":false}\n' });
   expect((await program.run('resync', 'users', '--detach')).stdout).toMatch(
-    /^A resync of .+\n[^]*\nOrder 3 is with the daemon; `inbox-mirror status` shows it\.\n$/,
+    /^A resync of .+\n[^]*\nOrder 3 is with the daemon; `npx inbox-mirror status` shows it\.\n$/,
   );
   expect(await rows(database)).toMatchObject([
     { kind: 'sync', state: 'open', ordered: true, accept_deletes: false },
@@ -454,7 +454,7 @@ test('on Ctrl-C sync leaves the order to the daemon, reports that and exits 130'
     exitCode: 130,
     stdout: '',
     stderr: expect.stringContaining(
-      'The daemon continues with order 1; `inbox-mirror status` shows it.',
+      'The daemon continues with order 1; `npx inbox-mirror status` shows it.',
     ) as string,
   });
   const json = start('sync', '--json');
@@ -526,7 +526,7 @@ test('sync exits 4 and places no order while another command holds the lease', a
   await acquireLease(database, { ...claimant, command: 'inbox-mirror resync' });
   expect(await program.run('sync')).toMatchObject({
     exitCode: 4,
-    stderr: expect.stringContaining('`inbox-mirror resync`, process') as string,
+    stderr: expect.stringContaining('`npx inbox-mirror resync`, process') as string,
   });
   expect(await rows(database)).toEqual([]);
 });

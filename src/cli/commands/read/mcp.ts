@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { EXIT } from '../../../core/errors.ts';
-import { type Io, printLine } from '../../../session/terminal.ts';
+import { type Io, printLine, wrapped } from '../../../session/terminal.ts';
 import { parseTimeout } from '../../arguments.ts';
 import type { Runner } from '../../options.ts';
 
@@ -32,7 +32,7 @@ async function runMcp(io: Io, timeout: string): Promise<number> {
     version: io.version,
     limitMs,
     signal: io.signal,
-    onError: (error) => printLine(io.stderr, error.message, key),
+    onError: (error) => printLine(io.stderr, wrapped(io.stderr, error.message), key),
   });
   return io.signal.aborted ? EXIT.interrupted : EXIT.done;
 }

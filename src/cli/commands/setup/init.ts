@@ -7,7 +7,7 @@ import { plural } from '../../../core/humanize.ts';
 import { SANDBOX_KEY } from '../../../core/secrets.ts';
 import { type Io, paint, printFailure, printLine, wrapped } from '../../../session/terminal.ts';
 import type { Runner } from '../../options.ts';
-import { ownCommand } from '../../own-command.ts';
+import { ownCommand } from '../../../session/words/own-command.ts';
 import type { Ask } from './ask.ts';
 
 /** The systemd unit of the package, four folders up from this file and from its build. */

@@ -125,7 +125,7 @@ test('init advises neither to run itself nor to set variables', async () => {
   const answers = ['mail.example.com', url, 'wrong key', 'wrong-key', SECRET];
   const { exitCode, shown } = await answering(program, ['init'], answers);
   expect([exitCode, shown]).toEqual([0, expect.stringContaining('refused the API key (HTTP 401)')]);
-  expect(shown).not.toMatch(/`inbox-mirror|\.env\.example|Set (?:the|another)/);
+  expect(shown).not.toMatch(/`(?:npx )?inbox-mirror|\.env\.example|Set (?:the|another)/);
 });
 
 const LONGER = 'FOO="a\nINBOX_API_KEY=inner\nb"\nINBOX_API_KEY=old\n';

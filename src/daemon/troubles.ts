@@ -94,7 +94,7 @@ export class TroubleLog {
         'the API key is refused; sending nothing until it changes or a person runs `inbox-mirror doctor`',
       );
     else if (trouble.why === 'pause')
-      this.#log.warn({ cause, until }, `the gate is paused; resuming ${fromNow(until, now)}`);
+      this.#log.warn({ cause, until }, `requests are paused; resuming ${fromNow(until, now)}`);
     else if (trouble.why === 'account')
       this.#log.error(
         { cause, until },

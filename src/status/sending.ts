@@ -6,7 +6,7 @@ import type { JudgedStatus } from './judge.ts';
 /** Why no request leaves by itself, and until when; `until` null: until a person does something. */
 export interface Standstill {
   readonly until: Date | null;
-  /** The rest of a sentence that begins with "stopped until 14:41": `after 3 answers 429`. */
+  /** The rest of a sentence that begins with "stopped until 14:41": `because the service is out of reach`. */
   readonly why: string;
   /** The words of the service or the network; empty if there are none. */
   readonly cause: string;
@@ -21,7 +21,9 @@ export function shutGate({ gate, now }: { gate: GateState; now: number }): Stand
   if (word === 'key-refused') return { until, why: UNTIL_A_KEY, cause };
   // A pause without a 429 is one for which a failed answer has asked.
   const why =
-    gate.strikes === 0 ? 'because the service asked to wait' : `after ${plural(gate.strikes, 'answer')} 429`;
+    gate.strikes === 0
+      ? 'because the service asked to wait'
+      : `after ${plural(gate.strikes, 'answer')} of 429 (too many requests)`;
   return { until, why, cause };
 }
 
@@ -81,13 +83,13 @@ export function sendingWord(
   return standstill.until !== null && standstill.until.getTime() <= now ? 'trying again' : 'stopped';
 }
 
-/** `flowing`, or `stopped until 14:41, in 17 min, after 3 answers 429`. @param now epoch ms */
+/** `flowing`, or `stopped until 14:41, in 17 min, because …`. @param now epoch ms */
 export function sendingWords(standstill: Standstill | null, now: number, timeZone: string): string {
   const word = sendingWord(standstill, now);
   return standstill === null ? word : `${word} ${untilWords(standstill, now, timeZone)}`;
 }
 
-/** `until 14:41, in 17 min, after 3 answers 429`. @param now epoch ms */
+/** `until 14:41, in 17 min, because the service is out of reach`. @param now epoch ms */
 export function untilWords({ until, why }: Standstill, now: number, timeZone: string): string {
   if (until === null) return why;
   const ms = until.getTime() - now;

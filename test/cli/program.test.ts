@@ -513,13 +513,13 @@ test('sync exits 4 when a 429 asks it to wait for hours, and the next run sends 
   const first = await program.run('sync');
   expect(first).toMatchObject({
     exitCode: 4,
-    stderr: expect.stringMatching(/The gate is paused until \S+ \(for 2 h\)/) as string,
+    stderr: expect.stringMatching(/No request is sent until \S+ \(for 2 h\)/) as string,
   });
   program.sandbox.script(undefined);
   expect((await program.run('sync')).exitCode).toBe(4);
   expect(program.sandbox.arrivals).toHaveLength(1);
   expect((await program.run('status')).stdout).toMatch(
-    /^requests stopped until .*, in 2 h, after 1 answer 429 /m,
+    /^requests stopped until .*, in 2 h, after 1 answer of 429 \(too many requests\) /m,
   );
 });
 
@@ -534,7 +534,7 @@ test('eight syncs in an hour of 503s that ask to wait for it send two requests, 
   expect(runs.map(({ exitCode }) => exitCode)).toEqual(Array.from({ length: 8 }, () => 4));
   expect(program.sandbox.arrivals.length - before).toBe(2);
   expect(runs[7]?.stderr).toMatch(
-    /The gate is paused until \S+ \(for [^)]+\): the service failed \(HTTP 503: Maintenance until noon\)/,
+    /No request is sent until \S+ \(for [^)]+\): the service failed \(HTTP 503: Maintenance until noon\)/,
   );
   expect((await program.run('status')).stdout).toMatch(
     /^requests stopped until .*, in .*, because the service asked to wait .*Maintenance until noon/m,

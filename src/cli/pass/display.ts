@@ -96,7 +96,8 @@ function barDisplay(output: Output, { pace, log, names, timezone, now }: Display
   };
 }
 
-const SLOWED = 'Requests leave more slowly after answers 429; each good answer shortens the gap.';
+const SLOWED =
+  'Requests leave more slowly after answers of 429 (too many requests); each good answer shortens the gap.';
 const SPENT =
   "The day's budget is spent; the next request leaves when one of yesterday's leaves the 24 hours.";
 

@@ -159,8 +159,8 @@ function reason({ kind, cause }: Wait, budget: FollowDeps['budget']): string {
   if (kind === 'budget') return `the day's budget of ${thousands(budget.perDay)} requests is spent`;
   const words = {
     outage: 'the service is out of reach',
-    breaker: 'no request is sent after repeated answers 429',
-    pause: 'the gate is paused',
+    breaker: 'no request is sent after repeated answers of 429 (too many requests)',
+    pause: 'requests are paused',
   };
   return `${words[kind]} (${cause ?? 'cause unknown'})`;
 }

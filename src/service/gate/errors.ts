@@ -42,12 +42,12 @@ interface Pause {
 }
 
 export function gatePaused({ cause, strikes, resumeAt, status }: Pause, now: number): MirrorError {
-  const repeated = strikes > 1 ? `, ${strikes} times lately` : '';
+  const repeated = strikes > 1 ? ` It has answered 429 ${strikes} times lately.` : '';
   return new MirrorError(
     'GATE_PAUSED',
-    `The gate is paused until ${resumeAt.toISOString()} (for ${duration(resumeAt.getTime() - now)}): ` +
-      `${cause}${repeated}. A request before that may get the key blocked; ` +
-      '`inbox-mirror doctor --reset-gate` ends the pause by hand.',
+    `No request is sent until ${resumeAt.toISOString()} (for ${duration(resumeAt.getTime() - now)}): ` +
+      `${cause}.${repeated} A request before that may get the key blocked; ` +
+      '`inbox-mirror doctor --reset-gate` ends the pause all the same.',
     { resumeAt, status },
   );
 }
@@ -58,7 +58,7 @@ export function gatePaused({ cause, strikes, resumeAt, status }: Pause, now: num
  */
 export function foreignCause(sent: number | null, { perDay }: Pick<Budget, 'perDay'>): string {
   return sent === null
-    ? 'this mirror kept its pace: another client may use the account, the network may have delayed a ' +
+    ? 'this mirror kept its pace, so perhaps another client uses the account, the network delayed a ' +
         'request, or REQUESTS_PER_SECOND is too high'
     : `this mirror has sent ${sent} of its ${perDay} requests: another client uses the account, ` +
         'or REQUESTS_PER_DAY is too high';

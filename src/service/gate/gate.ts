@@ -255,12 +255,13 @@ class LedgerGate implements Gate {
     const hint = retryAfter(answer, now);
     const asked = hint === null ? '' : ` and asked to wait ${duration(hint)}`;
     const words = readErrorMessage(answer.body);
-    const inWords = words === null ? '' : ` (${words})`;
+    const own = words?.replace(/^too many requests(?:: |$)/i, '') ?? '';
+    const inWords = own === '' ? '' : `: "${own}"`;
     const limit = limitOf(words, hint);
     const { left } = await ledger.budgetLeft(budget.perDay, now);
     const dayLimit = limit === 'day' && left > 0 ? budget.perDay - left : null;
     const foreign = dayLimit === null && limit !== 'rate' ? '' : `; ${foreignCause(dayLimit, budget)}`;
-    const cause = `the service answered 429 Too Many Requests${inWords}${asked}${foreign}`;
+    const cause = `the service answered 429 (too many requests)${asked}${inWords}${foreign}`;
     // A path that alone draws 429s waits by itself: its `Retry-After` does not pause the others.
     const until = (strikes: number, alone: boolean): number =>
       now + pauseAfterStrike(strikes, alone ? null : hint, this.#random());

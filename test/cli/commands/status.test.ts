@@ -287,7 +287,7 @@ describe('status', () => {
     const { stdout } = await program.run('status');
     expect(stdout).toMatch(/; next reading in (30 min|29 min \d+ s)\.$/m);
     expect(stdout).toMatch(
-      /^requests stopped until .*, in (30 min|29 min \d+ s), after 1 answer 429 \(429\)$/m,
+      /^requests stopped until .*, in (30 min|29 min \d+ s), after 1 answer of 429 \(too many requests\) \(429\)$/m,
     );
     expect(stdout).toMatch(/^next {5}inboxes in (30 min|29 min \d+ s)$/m);
   });
@@ -446,7 +446,7 @@ describe('status begins', () => {
         .run(ago(MINUTE), ago(-10 * MINUTE)),
     );
     expect((await program.run('status')).stdout).toMatch(
-      /^4 lists, all fresh; requests are stopped after 1 answer 429; /,
+      /^4 lists, all fresh; requests are stopped after 1 answer of 429 \(too many requests\); /,
     );
   });
 

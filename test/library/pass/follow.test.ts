@@ -209,14 +209,14 @@ test('the command reports a short pause of the gate and waits it out', async () 
     void writer.passes.end(world.id, { state: 'done', error: null }, clock.now());
   });
   expect(followed.kind).toBe('ended');
-  expect(notes).toEqual([`The daemon waits until ${until.toISOString()}: the gate is paused (429).`, '']);
+  expect(notes).toEqual([`The daemon waits until ${until.toISOString()}: requests are paused (429).`, '']);
 });
 
 test.each([
   [
     'an open breaker',
     'GATE_PAUSED',
-    'no request is sent after repeated answers 429 (429)',
+    'no request is sent after repeated answers of 429 (too many requests) (429)',
     async ({ mirror: { database, clock } }: Followable) => {
       const at = (ms: number): string => iso(clock.now() + ms);
       await database.execute(

@@ -139,7 +139,7 @@ test('a pause repeats the service’s words about its limit', async () => {
   sandbox.script(() => ({ status: 429, body: '{"Message":"Daily quota of 5000 reached"}' }));
   const { ask, ledger, database } = await start(await freshMirrorFile(), { patienceMs: 0 });
 
-  await expect(ask()).rejects.toThrow('429 Too Many Requests (Daily quota of 5000 reached)');
+  await expect(ask()).rejects.toThrow('429 (too many requests): "Daily quota of 5000 reached"');
   expect((await ledger.gateState()).cause).toContain('Daily quota of 5000 reached');
   expect(await database.query('SELECT error FROM requests')).toEqual([
     { error: 'HTTP 429: Daily quota of 5000 reached' },
@@ -258,7 +258,7 @@ describe('a Retry-After beyond the patience', () => {
     await expect(other.ask()).rejects.toMatchObject({
       code: 'GATE_PAUSED',
       message: expect.stringMatching(
-        /paused until .* \(for 2 h\): the service failed \(HTTP 503: Maintenance\) and asked to wait 2 h\. /,
+        /sent until .* \(for 2 h\): the service failed \(HTTP 503: Maintenance\) and asked to wait 2 h\. /,
       ) as string,
     });
     expect(sandbox.arrivals).toHaveLength(1);

@@ -48,7 +48,12 @@ test('the third 429 in a row opens the breaker: callers get a time to retry and 
 
   const error = await ask().catch((refused: unknown) => refused);
 
-  expect(error).toMatchObject({ code: 'GATE_PAUSED' });
+  expect(error).toMatchObject({
+    code: 'GATE_PAUSED',
+    message: expect.stringMatching(
+      /^No request is sent until \S+ \(for .*\): the service answered 429 \(too many requests\)\. It has answered 429 3 times lately\. A request before/,
+    ) as unknown,
+  });
   expect((error as { resumeAt: Date }).resumeAt.getTime() - bench.clock.now()).toBeGreaterThanOrEqual(
     3 * MINUTE,
   );

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { foreignWords } from '../../src/cli/output/status/status.ts';
 import { testProgram, type TestProgram } from '../support/program.ts';
 
 const DAY_FULL = {
@@ -46,4 +47,12 @@ test('a full day leaves a quarter of the budget to a mirror that had sent less',
   const program = await dayFullAfter(2);
   const { stdout } = await program.run('status', '--json');
   expect(JSON.parse(stdout)).toMatchObject({ budget: { limit: 50, reserved: 5 } });
+});
+
+test('a longer gap between requests is explained by the 429s that caused it', () => {
+  const context = { budget: { perSecond: 1 }, now: 0 };
+  expect(foreignWords({ kind: 'rate', slowdown: 3.5 }, context)).toBe(
+    'the service answered 429 (too many requests): requests now leave at least 3.5 s apart. ' +
+      'If it answers 429 again, another client uses the account, or REQUESTS_PER_SECOND is too high',
+  );
 });

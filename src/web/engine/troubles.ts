@@ -36,8 +36,8 @@ export function troublesOf(status: WholeStatus, moment: Moment): (Html | string)
       "The account's day was full before the budget was spent: another client uses the account, or " +
         'REQUESTS_PER_DAY is too high.',
     foreign?.kind === 'rate' &&
-      'After 429s the gap between requests is longer. If they come back, another client uses the account, ' +
-        'or REQUESTS_PER_SECOND is too high.',
+      'The service answered 429 (too many requests), so requests leave less often. If it answers 429 ' +
+        'again, another client uses the account, or REQUESTS_PER_SECOND is too high.',
     webhook !== null &&
       webhook.failures > 0 &&
       html`The webhook has failed ${plural(webhook.failures, 'time')}: ${webhook.cause}`,

@@ -81,8 +81,8 @@ export function foreignWords(
   if (use.kind === 'rate') {
     const gap = `${Math.ceil((100 * use.slowdown) / budget.perSecond) / 100} s`;
     return (
-      `after 429s, requests leave at least ${gap} apart. If they come back, another client uses the ` +
-      'account, or REQUESTS_PER_SECOND is too high'
+      `the service answered 429 (too many requests): requests now leave at least ${gap} apart. If it ` +
+      'answers 429 again, another client uses the account, or REQUESTS_PER_SECOND is too high'
     );
   }
   const sent = plural(use.sent, 'request');

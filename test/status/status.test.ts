@@ -196,7 +196,10 @@ test('an outage has one wait in all texts, also while its retry is due', async (
   };
   const early = await textAt(clock.now() + MINUTE);
   expect(early).toContain('next attempt in 1 min.\n');
-  expect(early).toContain('requests stopped until 08:01 UTC, in 1 min, because the service is out of reach');
+  expect(early).toContain(
+    'requests stopped until 08:01 UTC, in 1 min, because the service is out of reach: see "service"\n',
+  );
+  expect(early.split('connection refused')).toHaveLength(2);
   expect(early).toContain('waiting  3 due lists, 12 requests in all; they begin when the service answers');
   expect(early).toContain('waits (outage), resumes in 1 min');
   const due = await textAt(clock.now() - 11_000);

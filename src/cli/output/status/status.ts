@@ -8,7 +8,13 @@ import { othersWords } from '../../../session/key/use.ts';
 import { isTelling, type MeasuredDelay } from '../../../status/delay.ts';
 import type { JudgedStatus } from '../../../status/judge.ts';
 import type { WholeStatus } from '../../../status/observe.ts';
-import { attemptWords, notBefore, scheduledStandstillOf, standstillOf } from '../../../status/sending.ts';
+import {
+  attemptWords,
+  notBefore,
+  scheduledStandstillOf,
+  type Standstill,
+  standstillOf,
+} from '../../../status/sending.ts';
 import type { SpentRequests } from '../../../status/spent.ts';
 import { LEAST_MISSED } from '../../../sync/planning/pages/outlook.ts';
 import { requestsWords } from './requests.ts';
@@ -29,7 +35,7 @@ export function statusAsText(output: Output, status: WholeStatus, all: boolean):
   const headline = wrapped(output, headlineOf(output, status));
   const sections = [...listSections(output, status, all), budgetLine(status)];
   if (status.sent > 0) sections.push(...spentLines(output, status.spent));
-  sections.push(`requests ${requestsWords(output, standstillOf(status), status.now)}`);
+  sections.push(`requests ${requestsWords(output, withoutRepeat(status), status.now)}`);
   if (status.foreign !== null) sections.push(`use      ${foreignWords(status.foreign, status)}`);
   if (status.others.length > 0) sections.push(`key      ${asCell(othersWords(status.others))}`);
   if (status.outage !== null) sections.push(outageLine(output, status.outage, status));
@@ -61,6 +67,20 @@ function passState(
   if (ordered) return `${started}, ${leaseHeld ? 'under way' : 'resumes when a daemon starts'}`;
   const isRunning = leaseHeld && lease?.command === requestedBy;
   return `${started}, ${isRunning ? 'under way' : 'interrupted; run it again to resume'}`;
+}
+
+/** The standstill of requests. It refers to the line `service` or `account` if that has its cause. */
+function withoutRepeat(status: JudgedStatus): Standstill | null {
+  const standstill = standstillOf(status);
+  const { outage, otherAccount } = status;
+  const line =
+    standstill?.cause === otherAccount?.cause
+      ? 'account'
+      : standstill?.cause === outage?.cause
+        ? 'service'
+        : null;
+  if (standstill === null || line === null) return standstill;
+  return { ...standstill, why: `${standstill.why}: see "${line}"`, cause: '' };
 }
 
 function budgetLine({ sent, budget, fullUntil, now }: JudgedStatus): string {

@@ -146,3 +146,15 @@ export function judgeGate(state: GateState, now: number, access = state.refusedK
     ? { word: 'key-refused', until: null, isLong: true, cause: state.cause ?? REFUSAL_CAUSE }
     : judgePause(state, now);
 }
+
+/** True if the service was in reach, and answered 429. @param cause of an outage; null: unknown */
+export function isRefusing({ cause }: { readonly cause: string | null }): boolean {
+  return /\bHTTP 429\b/.test(cause ?? '');
+}
+
+/** What is wrong in an outage, for people: a sentence without its full stop. */
+export function outageWords(outage: { readonly cause: string | null }): string {
+  return isRefusing(outage)
+    ? 'the service answers, but refuses requests (HTTP 429)'
+    : 'the service is out of reach';
+}

@@ -1,5 +1,5 @@
 import { MINUTE, SECOND } from '../core/clock.ts';
-import { type GateState, judgeGate } from '../core/gate-state.ts';
+import { type GateState, judgeGate, outageWords } from '../core/gate-state.ts';
 import { fromNow, duration } from '../core/humanize.ts';
 import { LONGEST_HINT_MS } from '../core/retry-timing.ts';
 import { type Access, accessId } from '../core/secrets.ts';
@@ -103,7 +103,7 @@ export class TroubleLog {
     else
       this.#log.warn(
         { cause, until },
-        'the service is out of reach; retrying less and less often, at least every 15 min',
+        `${outageWords({ cause })}; retrying less and less often, at least every 15 min`,
       );
   }
 

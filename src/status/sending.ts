@@ -1,5 +1,5 @@
 import { MINUTE } from '../core/clock.ts';
-import { type GateState, judgeGate } from '../core/gate-state.ts';
+import { type GateState, judgeGate, outageWords } from '../core/gate-state.ts';
 import { clockTime, duration, plural, whenDue } from '../core/humanize.ts';
 import type { JudgedStatus } from './judge.ts';
 
@@ -33,7 +33,7 @@ function shutOrOut({ gate, outage, now }: Pick<Halts, 'gate' | 'outage' | 'now'>
   const out =
     outage === null
       ? null
-      : { until: outage.until, why: 'because the service is out of reach', cause: outage.cause };
+      : { until: outage.until, why: `because ${outageWords(outage)}`, cause: outage.cause };
   return longest(shutGate({ gate, now }), out);
 }
 

@@ -186,6 +186,20 @@ test('`status` shows the outage and, while a daemon runs, when each kind of list
   expect(exitCode).toBe(5);
 });
 
+test('an outage in which the service answers 429 is not called out of reach', async () => {
+  const { clock, database, writer } = await scheduled();
+  const until = clock.now() + MINUTE;
+  const cause = 'GET /inboxes/7/tags: HTTP 429: Too Many Requests';
+  await writer.writeOutage({ ...outageUntil(clock.now(), until), cause });
+  const text = statusAsText(PIPE, await judged(database, clock.now()), false);
+  expect(text).toContain('; the service answers, but refuses requests (HTTP 429); ');
+  expect(text).toContain('because the service answers, but refuses requests (HTTP 429): see "service"');
+  expect(text).toMatch(
+    /^service {2}answers, but refuses requests \(HTTP 429\) for 12 min, next attempt in 1 min \(GET/m,
+  );
+  expect(text).not.toContain('out of reach');
+});
+
 test('an outage has one wait in all texts, also while its retry is due', async () => {
   const { clock, database, writer } = await scheduled();
   const textAt = async (until: number): Promise<string> => {

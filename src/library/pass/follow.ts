@@ -1,7 +1,7 @@
 import type { Budget } from '../../core/budget.ts';
 import { type Clock, MINUTE, SECOND } from '../../core/clock.ts';
 import { type ErrorCode, MirrorError } from '../../core/errors.ts';
-import { PATIENCE_MS } from '../../core/gate-state.ts';
+import { outageWords, PATIENCE_MS } from '../../core/gate-state.ts';
 import { thousands, duration } from '../../core/humanize.ts';
 import type { Wait } from '../../mirror/gate/wait.ts';
 import { isOpenPass, isWithdrawn, type Mirror } from '../../mirror/mirror.ts';
@@ -158,7 +158,7 @@ function waitsTooLong({ id }: Order, wait: Wait, budget: FollowDeps['budget'], l
 function reason({ kind, cause }: Wait, budget: FollowDeps['budget']): string {
   if (kind === 'budget') return `the day's budget of ${thousands(budget.perDay)} requests is spent`;
   const words = {
-    outage: 'the service is out of reach',
+    outage: outageWords({ cause }),
     breaker: 'no request is sent after repeated answers of 429 (too many requests)',
     pause: 'requests are paused',
   };

@@ -1,3 +1,4 @@
+import { isRefusing } from '../../core/gate-state.ts';
 import { describeList } from '../../core/lists.ts';
 import { plural } from '../../core/humanize.ts';
 import type { WholeStatus } from '../../status/observe.ts';
@@ -25,8 +26,9 @@ export function troublesOf(status: WholeStatus, moment: Moment): (Html | string)
     (gateWord === 'paused' || gateWord === 'breaker') &&
       html`Requests are ${sendingWords(shutGate(status), now, moment.timezone)}: ${gate.cause}`,
     outage !== null &&
-      html`The service has not answered for ${lasting(outage.since, moment)}; the next attempt is
-      ${attemptWords(outage.until, status)}: ${outage.cause}`,
+      html`The service has ${isRefusing(outage) ? 'refused requests (HTTP 429)' : 'not answered'} for
+      ${lasting(outage.since, moment)}; the next attempt is ${attemptWords(outage.until, status)}:
+      ${outage.cause}`,
     status.daemonIsSilent &&
       'The daemon has ended or cannot write: it has not renewed its lease. Its log says why.',
     !status.daemonRuns &&

@@ -1,4 +1,5 @@
 import { requestsLeft } from '../../../core/budget.ts';
+import { outageWords } from '../../../core/gate-state.ts';
 import { duration, fromNow, plural, thousands, whenDue } from '../../../core/humanize.ts';
 import type { LatestSweep } from '../../../mirror/sweeps/reader.ts';
 import { asCell, type Output, paint } from '../../../session/terminal.ts';
@@ -39,7 +40,7 @@ function troubles(status: JudgedStatus): string[] {
   return [
     ...(gateWord === 'key-refused' ? ['the service refused the key'] : []),
     ...(shut === null ? [] : [`requests are stopped ${shut.why}`]),
-    ...(outage === null ? [] : ['the service is out of reach']),
+    ...(outage === null ? [] : [outageWords(outage)]),
     ...(otherAccount === null ? [] : ['the service shows another account']),
   ];
 }

@@ -1,6 +1,6 @@
 import { type Budget, BUDGET_WINDOW_MS, requestsLeft } from '../../../core/budget.ts';
 import { HOUR } from '../../../core/clock.ts';
-import type { ForeignUse } from '../../../core/gate-state.ts';
+import { type ForeignUse, outageWords } from '../../../core/gate-state.ts';
 import { clockTime, fromNow, thousands, whenDue, duration, plural } from '../../../core/humanize.ts';
 import { LIST_NAMES } from '../../../core/lists.ts';
 import { asCell, drawsPictures, type Output, paint, wrapped } from '../../../session/terminal.ts';
@@ -116,12 +116,14 @@ export function foreignWords(
 
 function outageLine(
   output: Output,
-  { since, until, cause }: NonNullable<JudgedStatus['outage']>,
+  outage: NonNullable<JudgedStatus['outage']>,
   status: JudgedStatus,
 ): string {
+  const { since, until, cause } = outage;
+  const words = outageWords(outage).replace(/^the service (?:is )?/, '');
   const lasted = duration(status.now - since.getTime());
   const next = attemptWords(until, status);
-  return `service  ${paint(output, 'red', 'out of reach')} for ${lasted}, next attempt ${next} (${cause})`;
+  return `service  ${paint(output, 'red', words)} for ${lasted}, next attempt ${next} (${cause})`;
 }
 
 function accountLine(

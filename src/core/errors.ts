@@ -150,3 +150,8 @@ export function rejectsCertificate(code: string | null): boolean {
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
+
+/** The message of an error for a log, which gives no advice to a person at a command. */
+export function logCauseOf(error: unknown): string {
+  return isMirrorError(error, 'SERVICE_DOWN') ? messageOf(error.cause ?? error) : messageOf(error);
+}

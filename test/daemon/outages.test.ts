@@ -24,6 +24,8 @@ async function minutesUntil(
 
 const isFresh = async (house: TestHouse): Promise<boolean> => (await house.late()).length === 0;
 
+const ADVICE = /run the command again/i;
+
 test('an hour of outage costs few requests and log lines, shows in status and ends by itself', async () => {
   const house = await daemonHouse({ ...SMALL, socket: true });
   const { clock, sandbox } = house;
@@ -44,6 +46,7 @@ test('an hour of outage costs few requests and log lines, shows in status and en
   expect((await house.status()).outage).toBeNull();
   expect(house.said().at(-1)?.msg ?? '').not.toBe('');
   expect(house.said().some(({ msg }) => /answers again, after 1 h/.test(msg))).toBe(true);
+  expect(JSON.stringify(house.said()), 'no advice for a person at a command').not.toMatch(ADVICE);
   await expectEqualToService(house);
 });
 
@@ -76,6 +79,7 @@ test('an hour of 429s costs at most 8 requests, restarts included', async () => 
   expect(sandbox.arrivals.length - from).toBeLessThanOrEqual(8);
   expect(house.said().length - lines).toBeLessThanOrEqual(10);
   expect((await house.status()).gate.strikes).toBeGreaterThanOrEqual(3);
+  expect(JSON.stringify(house.said()), 'no advice for a person at a command').not.toMatch(ADVICE);
   sandbox.script(undefined);
   // The daemon waits out the breaker's pause of at most 72 minutes.
   expect(await minutesUntil(house, () => isFresh(house))).toBeLessThanOrEqual(75);

@@ -151,7 +151,12 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The message of an error for a log, which gives no advice to a person at a command. */
+/**
+ * The message of an error for a log, which gives no advice to a person at a command. The cause of a pause is
+ * in the line that reports the pause.
+ */
 export function logCauseOf(error: unknown): string {
+  if (isMirrorError(error, 'GATE_PAUSED') && error.resumeAt !== undefined)
+    return `no request is sent until ${error.resumeAt.toISOString()}`;
   return isMirrorError(error, 'SERVICE_DOWN') ? messageOf(error.cause ?? error) : messageOf(error);
 }

@@ -18,9 +18,8 @@ export function refusal(path: string, { status, body, location }: Answer): Mirro
     return new MirrorError(
       'LIST_FORBIDDEN',
       `GET ${path} was refused (HTTP 403)${message === null ? '' : `: ${message}`}. The key is valid, ` +
-        'because GET /inboxes was answered, but it may not read this. The other lists are read as usual; ' +
-        'the daemon retries a refused list every 21 hours. If the access should exist, ask an ' +
-        'administrator of the account.',
+        'because GET /inboxes was answered, and the other lists are read as usual. If the key should ' +
+        'read this one, ask an administrator of the account.',
       { status },
     );
   }

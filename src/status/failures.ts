@@ -7,7 +7,7 @@ export function failureCause(failure: string): string {
 }
 
 /**
- * `3 walks failed in a row and cost 150 requests, next try in 4 h`; null if none failed.
+ * `failed 3 times in a row (150 requests); a daemon tries again in 4 h`; null if no walk failed.
  * @param now epoch ms
  */
 export function failureWords(
@@ -15,7 +15,7 @@ export function failureWords(
   now: number,
 ): string | null {
   if (failures === null) return null;
-  const next = restsUntil === null ? '' : `, next try ${fromNow(restsUntil, now)}`;
-  const walks = plural(failures.sweeps, 'walk');
-  return `${walks} failed in a row and cost ${plural(failures.requests, 'request')}${next}`;
+  const next = restsUntil === null ? '' : `; a daemon tries again ${fromNow(restsUntil, now)}`;
+  const times = failures.sweeps === 1 ? 'once' : `${failures.sweeps} times in a row`;
+  return `failed ${times} (${plural(failures.requests, 'request')})${next}`;
 }

@@ -91,7 +91,7 @@ test('the engine room shows stale lists and held deletions before its figures, a
   for (const trouble of ['2 lists older than', '30 rows are missing'])
     expect(text.indexOf(trouble)).toBeLessThan(text.indexOf('Requests, 24 hours'));
   expect(text).toContain('30 deletions held');
-  expect(text).toMatch(/failed: no end ; 1 walk failed in a row and cost 2 requests/);
+  expect(text).toMatch(/failed: no end ; failed once \(2 requests\)/);
   expect(text, 'an item that is gone').not.toContain('HTTP 404');
   expect(text).toMatch(/3 h ago \S+ of Support HTTP 503/);
 });

@@ -368,7 +368,7 @@ describe('status begins', () => {
     const { exitCode, stdout } = await program.run('status');
     expect(exitCode).toBe(5);
     expect(stdout).toMatch(
-      /conversations .* fresh, no page could be read for 3 h \(2 requests failed\): HTTP 500: no index/,
+      /conversations .* fresh; no page could be read for 3 h \(2 requests failed\): HTTP 500: no index/,
     );
     const { lists } = JSON.parse((await program.run('status', '--json')).stdout) as { lists: unknown[] };
     const since = expect.stringMatching(/T.*Z$/) as unknown;
@@ -388,7 +388,7 @@ describe('status begins', () => {
     });
     const { stdout } = await program.run('status');
     expect(stdout).toMatch(
-      /users .* last sweep failed: The list has no end, 2 walks failed in a row and cost 800 requests, next try in 8 h/,
+      /users .* last sweep failed: The list has no end; failed 2 times in a row \(800 requests\); a daemon tries again in 8 h/,
     );
     const { lists } = JSON.parse((await program.run('status', '--json')).stdout) as {
       lists: Record<string, unknown>[];

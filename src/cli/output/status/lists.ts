@@ -115,10 +115,6 @@ function stateOf(output: Output, list: JudgedList, { now, leaseHeld, outage }: J
     never: 'never complete',
   };
   const parts = [paint(output, colour[list.freshness], words[list.freshness])];
-  if (list.failure !== null)
-    parts.push(paint(output, 'red', `${whatFailed(list, now)}: ${asCell(failureCause(list.failure))}`));
-  const failures = failureWords(list, now);
-  if (failures !== null) parts.push(failures);
   const sweepState = leaseHeld ? list.sweep?.state : 'interrupted';
   if (list.sweep !== null)
     parts.push(
@@ -135,7 +131,19 @@ function stateOf(output: Output, list: JudgedList, { now, leaseHeld, outage }: J
     );
   if (list.authorised === false)
     parts.push(paint(output, 'yellow', 'mailbox not authorised: nothing new arrives'));
-  return parts.join(', ');
+  // Last, because a sentence of the service is no part of an enumeration.
+  return [parts.join(', '), ...failureParts(output, list, now)].join('; ');
+}
+
+function failureParts(output: Output, list: JudgedList, now: number): string[] {
+  const { failure } = list;
+  const words = failureWords(list, now);
+  return [
+    ...(failure === null
+      ? []
+      : [paint(output, 'red', `${whatFailed(list, now)}: ${asCell(failureCause(failure))}`)]),
+    ...(words === null ? [] : [words]),
+  ];
 }
 
 function restartsOf({ restarts }: LatestSweep): string {

@@ -36,11 +36,13 @@ interface Words {
   /** Epoch ms. */
   readonly now: number;
   readonly timezone: string;
+  /** See `Config.goneAfterMs`. */
+  readonly goneAfterMs: number;
 }
 
 /** Prints a pass as a table, then to stderr its warnings and its cost: a pipe gets the table alone. */
 function printReport({ stdout, stderr }: Streams, report: PassReport, words: Words): void {
-  const { cost, inboxName } = words;
+  const { cost, inboxName, goneAfterMs } = words;
   const { lists, stopped } = report;
   const shown = lists.filter(({ outcome }) => outcome !== 'paused').sort(byInbox);
   if (shown.length > 0) {
@@ -48,7 +50,7 @@ function printReport({ stdout, stderr }: Streams, report: PassReport, words: Wor
     printLine(stdout, renderTable(stdout, COLUMNS, rows));
     printLine(stderr, '');
   }
-  for (const list of lists) printWarnings(stderr, list, inboxName);
+  for (const list of lists) printWarnings(stderr, list, { inboxName, goneAfterMs });
   printHeld(stderr, report, inboxName);
   for (const failure of failuresOf(lists, inboxName)) printFailure(stderr, failure);
   const complete = lists.filter(isComplete).length;
@@ -109,7 +111,7 @@ function inboxLabel({ inboxId }: ListKey, inboxName: (id: string) => string | nu
 function printWarnings(
   stderr: Output,
   { key, rejected, withoutId, suspects, held }: ListReport,
-  inboxName: (id: string) => string | null,
+  { inboxName, goneAfterMs }: Pick<Words, 'inboxName' | 'goneAfterMs'>,
 ): void {
   const list = describeList(key, key.inboxId === null ? null : inboxName(key.inboxId));
   if (rejected > 0) {
@@ -129,8 +131,10 @@ function printWarnings(
   if (held === 0 && suspects > 0)
     printWarning(
       stderr,
-      `${plural(suspects, 'row')} of ${list} ${suspects === 1 ? 'was' : 'were'} not listed; ` +
-        'nothing is marked as deleted before a second, independent witness (docs/commands.md, "Words")',
+      `${plural(suspects, 'row')} of ${list} ` +
+        `${suspects === 1 ? 'was not listed, and counts' : 'were not listed, and count'} until a second ` +
+        `witness, at least ${duration(goneAfterMs)} later, lacks ${suspects === 1 ? 'it' : 'them'} too: ` +
+        'if no daemon runs, run `inbox-mirror sync` again then (docs/commands.md, "Words in the output")',
     );
 }
 
@@ -234,5 +238,6 @@ export async function printOutcome(
     inboxName: (id) => names.get(id) ?? null,
     now: clock.now(),
     timezone: config.reportTimezone,
+    goneAfterMs: config.goneAfterMs,
   });
 }

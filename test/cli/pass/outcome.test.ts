@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { failuresOf } from '../../../src/cli/pass/outcome.ts';
 import { MirrorError } from '../../../src/core/errors.ts';
 import type { ListName } from '../../../src/core/lists.ts';
+import { testProgram } from '../../support/program.ts';
 
 function failed(list: ListName, inboxId: string, reason: string) {
   return { key: { list, inboxId }, outcome: 'failed', error: new Error(reason) } as const;
@@ -23,4 +24,16 @@ test('lists of a kind that failed for one reason share a line, and all others ha
     'users of Support (8) and 2 more inboxes: nothing was sent',
     'tags of inbox 7: HTTP 404',
   ]);
+});
+
+test('sync says what rows that were not listed mean, what to do, and when', async () => {
+  const program = await testProgram({ inboxes: 1, conversations: 5 }, { GONE_AFTER: '20m' });
+  await program.run('sync');
+  const { world } = program.sandbox;
+  const [inbox] = [...world.inboxes.values()];
+  const [tag] = [...inbox!.tags.keys()];
+  world.removeTag(inbox!.id, tag!);
+  expect((await program.run('sync')).stderr).toMatch(
+    /1 row of tags of .* was not listed, and counts until a second witness, at least 20 min later, lacks it too: if no daemon runs, run `npx inbox-mirror sync` again then \(docs\/commands\.md, "Words in the output"\)/,
+  );
 });

@@ -448,7 +448,7 @@ test('doctor without a mirror checks the rest, and creates nothing', async () =>
   const astray = await program.run('doctor');
   expect(astray.exitCode).toBe(1);
   expect(astray.stdout).toMatch(/failed +database/);
-  expect(astray.stdout).toContain('\n1 check failed.\n');
+  expect(astray.stdout).toContain('\n1 check failed. The checks after the last line were skipped.\n');
   expect(readdirSync(program.folder)).toEqual([]);
 });
 
@@ -474,10 +474,14 @@ test('doctor runs every check with one request, and --reset-gate ends a pause of
     program,
     `UPDATE gate_state SET strikes = 3, paused_at = '2020-01-01T00:00:00.000+00:00', paused_until = strftime('%Y-%m-%dT%H:%M:%f+00:00', 'now', '+10 minutes'), cause = '429'`,
   );
-  expect(await program.run('doctor')).toMatchObject({
+  const paused = await program.run('doctor');
+  expect(paused).toMatchObject({
     exitCode: 4,
     stdout: expect.stringContaining('--reset-gate') as string,
   });
+  expect(paused.stdout).toMatch(
+    /^skipped +service +not asked: no request is sent until \S+\n\n1 warning\.$/m,
+  );
   expect((await program.run('doctor', '--reset-gate')).exitCode).toBe(0);
   expect((await program.run('sync')).exitCode).toBe(0);
 });

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { SECOND } from '../../../core/clock.ts';
-import { EXIT, exitCodeOf, isMirrorError, messageOf } from '../../../core/errors.ts';
+import { EXIT, exitCodeOf, isMirrorError, logCauseOf, messageOf } from '../../../core/errors.ts';
 import { foreignUse, judgeGate } from '../../../core/gate-state.ts';
 import { thousands, duration, plural } from '../../../core/humanize.ts';
 import { withoutKey } from '../../../core/secrets.ts';
@@ -103,7 +103,7 @@ async function runDoctor(
   } catch (error) {
     exitCode = exitCodeOf(error);
     if (session !== null) await checkGateAgain(session, checks);
-    checks.push({ name: failedCheck(error, session), verdict: 'failed', message: messageOf(error) });
+    checks.push(checkEndedBy(error, session));
   } finally {
     await session?.close();
   }
@@ -134,7 +134,10 @@ function countOf(checks: readonly Check[]): string {
     ...(failed === 0 ? [] : [`${plural(failed, 'check')} failed`]),
     ...(warnings === 0 ? [] : [plural(warnings, 'warning')]),
   ];
-  return parts.length === 0 ? 'All checks passed.' : `${parts.join(', ')}.`;
+  const last = checks.at(-1);
+  const hasEnded = last?.verdict === 'failed' && last.name !== 'account';
+  const rest = hasEnded ? ' The checks after the last line were skipped.' : '';
+  return parts.length === 0 ? 'All checks passed.' : `${parts.join(', ')}.${rest}`;
 }
 
 async function checkGate({ mirror, clock, keyUse }: Session, reset: boolean): Promise<Check> {
@@ -202,13 +205,25 @@ async function checkBudget({ mirror, clock, config, keyUse }: Session): Promise<
   };
 }
 
-/** The check that an error ends. */
-function failedCheck(error: unknown, session: Session | null): string {
+/** The last check, which an error ends. A service that was not asked has not failed. */
+function checkEndedBy(error: unknown, session: Session | null): Check {
+  const name = nameOfEnded(error, session);
+  return name === 'service' && isUnsent(error)
+    ? { name, verdict: 'skipped', message: `not asked: ${logCauseOf(error)}` }
+    : { name, verdict: 'failed', message: messageOf(error) };
+}
+
+function nameOfEnded(error: unknown, session: Session | null): string {
   if (isMirrorError(error, 'OTHER_ACCOUNT')) return 'account';
   // Only the repair of intervals and sums claims the mirror.
   if (isMirrorError(error, 'LEASE_HELD')) return 'intervals';
   if (session !== null) return 'service';
   return isMirrorError(error, 'CONFIG') ? 'configuration' : 'database';
+}
+
+/** True if the gate or the budget let no request leave: nothing is known of the service. */
+function isUnsent(error: unknown): boolean {
+  return isMirrorError(error, 'GATE_PAUSED', 'BUDGET_SPENT') && error.status === undefined;
 }
 
 /** Sends the one request. */

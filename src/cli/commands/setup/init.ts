@@ -101,12 +101,23 @@ async function askForKey(io: Io, ask: Ask, first: string): Promise<Settings> {
   }
 }
 
-/** @returns the address for the next try with the same key. @throws `error` if the person wants none */
+/**
+ * @returns the address for the next try with the same key
+ * @throws MirrorError with the code of `error` if the person wants none
+ */
 async function askToTryAgain(io: Io, ask: Ask, settings: Settings, error: MirrorError): Promise<string> {
   for (;;) {
     const answer = await ask('Try again with this address and key? [Y/n, or another address]');
     if (/^(y(es)?)?$/i.test(answer)) return settings.INBOX_API_URL;
-    if (/^no?$/i.test(answer)) throw error;
+    if (/^no?$/i.test(answer))
+      // The failure is on the screen already.
+      throw new MirrorError(
+        error.code,
+        'init ends without an address and a key that work. Nothing was written.',
+        {
+          cause: error,
+        },
+      );
     if ((await faultIn(io, { ...settings, INBOX_API_URL: answer })) === null) return answer;
   }
 }

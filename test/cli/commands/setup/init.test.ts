@@ -162,6 +162,7 @@ test('init writes nothing if the person does not want to try again', async () =>
   program.sandbox.script(() => ({ status: 429 }));
   const { exitCode, shown } = await answering(program, ['init'], [url, SECRET, 'n']);
   expect([exitCode, shown]).toEqual([4, expect.stringContaining('Nothing was written.')]);
+  expect(shown.match(/allows no request now/g), 'the cause stands there once').toHaveLength(1);
   expect(existsSync(path)).toBe(false);
 });
 

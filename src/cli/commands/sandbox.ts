@@ -27,7 +27,9 @@ async function serveSandbox(io: Io, options: SandboxFlags): Promise<number> {
   const sandbox = createSandbox({ ...sandboxOptions(options), now: steadyClock() });
   setFaults(sandbox, options);
   const server = await sandbox.listen(options.port, options.host).catch((error: unknown) => {
-    const reason = codeOf(error) ?? String(error);
+    const code = codeOf(error) ?? String(error);
+    const isTaken = code === 'EADDRINUSE';
+    const reason = isTaken ? 'another program, perhaps another sandbox, listens there' : code;
     throw new MirrorError(
       'USAGE',
       `Cannot listen on ${options.host} port ${options.port} (${reason}). Choose another port with --port.`,

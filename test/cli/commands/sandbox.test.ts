@@ -155,3 +155,15 @@ test('the help groups the options of sandbox, and docs/commands.md describes eac
   const flagsIn = (text: string): string[] => [...new Set(text.match(/--[a-z]+(?:-[a-z]+)*/g))].sort();
   expect(flagsIn(section)).toEqual(flagsIn(stdout).filter((flag) => flag !== '--help'));
 });
+
+test('sandbox says that a port is taken in words', async () => {
+  const program = await testProgram();
+  const { port } = new URL(program.env['INBOX_API_URL']!);
+  const { exitCode, stderr } = await program.run('sandbox', '--port', port);
+  expect([exitCode, stderr]).toEqual([
+    2,
+    expect.stringMatching(
+      /\(another program, perhaps another sandbox, listens there\)\. Choose another port/,
+    ),
+  ]);
+});

@@ -517,3 +517,19 @@ test("a person's own view keeps numbers and texts, and a value that does not fit
     ) as string,
   });
 });
+
+test('export warns once that lists are incomplete, and the summary does not repeat it', async () => {
+  const program = await testProgram({ inboxes: 2, conversations: 3 });
+  await program.run('sync', 'inboxes');
+  const { exitCode, stdout, stderr } = await program.run('export', 'inboxes');
+  expect([exitCode, stderr]).toEqual([0, expect.stringMatching(/^warning: /)]);
+  expect(stdout).toMatch(/^In inbox-mirror-export, as of \S+Z\.$/m);
+});
+
+test('export --out with a file says that it is one', async () => {
+  const program = await testProgram();
+  writeFileSync(join(program.folder, 'taken'), '');
+  const { exitCode, stderr } = await program.run('export', 'inboxes', '--out', 'taken');
+  const path = join(program.folder, 'taken');
+  expect([exitCode, stderr]).toEqual([1, `error: ${path} is a file. Name a folder with --out.\n`]);
+});

@@ -51,6 +51,8 @@ export function sizeOf(folder: string, name: string): number | null {
 
 /** Makes the folder. @throws MirrorError `OUTPUT` */
 export async function makeFolder(folder: string): Promise<void> {
+  if (lstatSync(folder, { throwIfNoEntry: false })?.isFile() === true)
+    throw new MirrorError('OUTPUT', `${folder} is a file. Name a folder with --out.`);
   await asOutput(`The folder ${folder} cannot be made`, () =>
     mkdir(folder, { recursive: true, mode: FOLDER_MODE }),
   );

@@ -149,7 +149,8 @@ async function printRun(
 ): Promise<void> {
   const { isBehind, sentenceOf } = await import('../../../query/reads/ages.ts');
   const { renderTable } = await import('../../output/table.ts');
-  if (run.lists.some(isBehind)) printWarning(io.stderr, sentenceOf(run.lists));
+  const lacks = run.lists.some(isBehind);
+  if (lacks) printWarning(io.stderr, sentenceOf(run.lists));
   if (unlisted.length > 0)
     printWarning(
       io.stderr,
@@ -186,6 +187,6 @@ async function printRun(
       io.stdout,
       wrapped(io.stdout, `Removed ${run.removed.join(', ')}, which this export replaces.`),
     );
-  const summary = `In ${out}, as of ${run.exported_at}. ${sentenceOf(run.lists)}`;
+  const summary = `In ${out}, as of ${run.exported_at}.${lacks ? '' : ` ${sentenceOf(run.lists)}`}`;
   printLine(io.stdout, wrapped(io.stdout, summary));
 }

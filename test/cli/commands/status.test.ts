@@ -313,6 +313,14 @@ describe('status begins', () => {
     expect((await program.run('status', '--all')).stdout.match(/ {2}fresh$/gm)).toHaveLength(6);
   });
 
+  test('with how far the first copy is, as long as lists only wait for their turn', async () => {
+    const program = await testProgram({ inboxes: 2, conversations: 5 });
+    await program.run('sync', 'inboxes', 'users');
+    expect((await program.run('status')).stdout).toMatch(/^4 of 7 lists need a look; /);
+    playDaemon(program);
+    expect((await program.run('status')).stdout).toMatch(/^first copy at 3 of 7 lists; /);
+  });
+
   test('with a row that was not listed for days, because nothing decides on it', async () => {
     const program = await testProgram({ inboxes: 1, conversations: 5 });
     await program.run('sync');

@@ -28,10 +28,17 @@ export function headlineOf(output: Output, status: WholeStatus): string {
 
 function listWords(status: JudgedStatus): string {
   const { judged } = status;
-  const look = judged.filter(({ needsLook }) => needsLook).length;
+  const looked = judged.filter(({ needsLook }) => needsLook);
+  const look = looked.length;
   const lists = plural(judged.length, 'list');
+  if (look > 0 && isFirstCopy(looked, status)) return `first copy at ${judged.length - look} of ${lists}`;
   if (look === 0) return judged.length === 1 ? '1 list, fresh' : `${lists}, all fresh`;
   return `${thousands(look)} of ${lists} ${look === 1 ? 'needs' : 'need'} a look`;
+}
+
+/** True while a process makes the first copy, and the lists only wait for their turn. */
+function isFirstCopy(looked: readonly JudgedList[], { leaseHeld }: JudgedStatus): boolean {
+  return leaseHeld && looked.every(({ freshness, failure }) => freshness === 'never' && failure === null);
 }
 
 function troubles(status: JudgedStatus): string[] {

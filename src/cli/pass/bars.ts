@@ -106,7 +106,7 @@ export class Bars {
     const barWidth = Math.min(WIDEST_BAR, room - nameWidth - widest - 2);
     return active.map((list, index) => {
       const name = names[index] ?? '';
-      const bar = barWidth < NARROWEST_BAR ? '' : `${barOf(list, barWidth)} `;
+      const bar = barWidth < NARROWEST_BAR ? '' : `${barOf(list, barWidth, this.#pace.budget)} `;
       const padded = name + ' '.repeat(nameWidth - cellsOf(name));
       return cutToCells(`${padded} ${bar}${figures[index]}`, room);
     });
@@ -158,13 +158,14 @@ function withTimeLeft({ text, until }: { text: string; until: Date | null }, now
 }
 
 function figuresOf({ pages, items, expected, state }: ListState): string {
-  const of = expected === null ? '' : ` of about ${thousands(expected)}`;
+  const of = expected === null || items > expected ? '' : ` of about ${thousands(expected)}`;
   const asking = state === 'asking' ? ', requesting the missing rows' : '';
   return `${plural(pages, 'page')}, ${thousands(items)}${of} rows${asking}`;
 }
 
-function barOf({ items, expected }: ListState, width: number): string {
-  if (expected === null || expected === 0) return '·'.repeat(width);
+/** Dots for an unknown size, and for a list of one page, which is read at once: its bar would stay empty. */
+function barOf({ items, expected }: ListState, width: number, budget: Pace['budget']): string {
+  if (expected === null || pagesFor(expected, budget) <= 1) return '·'.repeat(width);
   const filled = Math.round(Math.min(1, items / expected) * width);
   return '█'.repeat(filled) + '░'.repeat(width - filled);
 }

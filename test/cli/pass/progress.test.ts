@@ -29,6 +29,16 @@ test('the progress shows neither share nor time left for a list of unknown size'
   );
 });
 
+test('the progress shows no share of a list of one page, nor a total that it has passed', () => {
+  const bars = new Bars(PACE, () => null, 0);
+  bars.apply({ kind: 'list-known', key: TAGS, expectedItems: 98 });
+  bars.apply({ kind: 'list-begun', key: TAGS, resumedAtPage: 0 });
+  const tags = (): string | undefined => bars.render(1000, 120).split('\n')[0];
+  expect(tags()).toBe(`tags of inbox 7 ${'·'.repeat(24)} 0 pages, 0 of about 98 rows`);
+  bars.apply({ kind: 'page', key: TAGS, pages: 1, items: 100, changed: 0, last: false });
+  expect(tags()).toBe(`tags of inbox 7 ${'·'.repeat(24)} 1 page, 100 rows`);
+});
+
 test('the progress shows at most eight lists, and no line is wider than the terminal', () => {
   const bars = new Bars(PACE, () => null, 0);
   for (let inbox = 1; inbox <= 30; inbox += 1)

@@ -782,16 +782,21 @@ describe('the same account', () => {
     expect((await mirror.sync()).stopped).toBeNull();
   });
 
-  test('may list now these inboxes and now the others', async () => {
-    const mirror = await synced({ sandbox: { conversations: [3, 3] } });
-    const { world } = mirror.sandbox;
-    const [one, other] = [...world.inboxes.keys()];
-    world.removeInbox(one!);
-    expect((await mirror.sync()).stopped).toBeNull();
-    world.removeInbox(other!);
-    world.restoreInbox(one!);
-    expect((await mirror.sync()).stopped).toBeNull();
-  });
+  test.each(['without', 'after'])(
+    'may list now these inboxes and now the others, %s a consent',
+    async (when) => {
+      const mirror = await synced({ sandbox: { conversations: [3, 3] } });
+      if (when === 'after') expect((await mirror.sync({ acceptAccount: true })).stopped).toBeNull();
+      mirror.clock.advance(HOUR);
+      const { world } = mirror.sandbox;
+      const [one, other] = [...world.inboxes.keys()];
+      world.removeInbox(one!);
+      expect((await mirror.sync()).stopped).toBeNull();
+      world.removeInbox(other!);
+      world.restoreInbox(one!);
+      expect((await mirror.sync()).stopped).toBeNull();
+    },
+  );
 
   test('is known from the first of several pages, which costs no further request', async () => {
     const many = { conversations: Array.from({ length: 25 }, () => 0) };

@@ -44,8 +44,8 @@ export interface Saver {
 
 /**
  * The pacer's credits that walks save up, to read their pages in a row. Walks save up one after another. What
- * an interrupted walk has saved stays its own for an hour, even if the daemon restarts. Times are monotonic
- * ms.
+ * an interrupted walk has saved stays its own for an hour; if the daemon restarts, only if the walk had sent
+ * none of it. Times are monotonic ms.
  */
 export class Savings {
   readonly #savers: Saver[] = [];

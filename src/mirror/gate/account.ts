@@ -25,8 +25,11 @@ export interface KnownAccount {
   readonly access: string | null;
   /** Since when the service has shown another account; null if it does not. */
   readonly refusedSince: Date | null;
-  /** True if a consent has been used: inboxes that are not expected may be those of an earlier account. */
-  readonly hasReplaced: boolean;
+  /**
+   * When a consent was last used; null if none was. Inboxes that were missing then may be those of an earlier
+   * account.
+   */
+  readonly consentAt: Date | null;
 }
 
 /** Another account behind the address or the key. No request but a rare test is sent before `until`. */
@@ -52,6 +55,9 @@ const KEY = 'account_key';
 /** The setting that holds the id of the pass whose consent to another account was used last. */
 export const CONSENT = 'account_consent';
 
+/** The setting that holds when it was used. */
+export const CONSENT_AT = 'account_consent_at';
+
 export function asOtherAccount(row: OtherAccountRow): OtherAccount | null {
   const { account_access: access, account_cause: cause, account_since: since, account_until: until } = row;
   if (access === null || since === null || until === null) return null;
@@ -75,6 +81,7 @@ export async function readAccount(database: Database): Promise<KnownAccount> {
   );
   const address = await readSetting(database, ADDRESS);
   const fingerprint = await readSetting(database, KEY);
+  const consentAt = await readSetting(database, CONSENT_AT);
   return {
     inboxes: rows.map(
       ({ id, email, missing_since: missing, unlisted_since: unlisted, deleted_at: deleted }) => ({
@@ -88,7 +95,7 @@ export async function readAccount(database: Database): Promise<KnownAccount> {
     fingerprint,
     access: address === null || fingerprint === null ? null : accessId({ address, fingerprint }),
     refusedSince: refused?.account_since ?? null,
-    hasReplaced: (await readSetting(database, CONSENT)) !== null,
+    consentAt: consentAt === null ? null : new Date(consentAt),
   };
 }
 

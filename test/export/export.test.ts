@@ -532,4 +532,9 @@ test('export --out with a file says that it is one', async () => {
   const { exitCode, stderr } = await program.run('export', 'inboxes', '--out', 'taken');
   const path = join(program.folder, 'taken');
   expect([exitCode, stderr]).toEqual([1, `error: ${path} is a file. Name a folder with --out.\n`]);
+  const below = await program.run('export', 'inboxes', '--out', 'taken/lake');
+  expect([below.exitCode, below.stderr]).toEqual([
+    1,
+    expect.stringContaining(`The folder ${join(path, 'lake')} cannot be made`),
+  ]);
 });

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, lstatSync } from 'node:fs';
+import { existsSync, lstatSync, statSync } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf, MirrorError } from '../../core/errors.ts';
@@ -51,11 +51,11 @@ export function sizeOf(folder: string, name: string): number | null {
 
 /** Makes the folder. @throws MirrorError `OUTPUT` */
 export async function makeFolder(folder: string): Promise<void> {
-  if (lstatSync(folder, { throwIfNoEntry: false })?.isFile() === true)
-    throw new MirrorError('OUTPUT', `${folder} is a file. Name a folder with --out.`);
-  await asOutput(`The folder ${folder} cannot be made`, () =>
-    mkdir(folder, { recursive: true, mode: FOLDER_MODE }),
-  );
+  await asOutput(`The folder ${folder} cannot be made`, async () => {
+    if (statSync(folder, { throwIfNoEntry: false })?.isFile() === true)
+      throw new MirrorError('OUTPUT', `${folder} is a file. Name a folder with --out.`);
+    await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
+  });
 }
 
 /**

@@ -12,7 +12,10 @@ export function ownCommand(
   return isClone || env['npm_command'] === 'exec' ? 'npx inbox-mirror' : 'inbox-mirror';
 }
 
-/** The text with every command in backticks as a person types it here. */
+/**
+ * The text with every command in backticks as a person types it here. A command that names a process (`by …`,
+ * or before `, process 41` or ` (process 41`) stays as it was started.
+ */
 export function asTyped(text: string, own = ownCommand(process)): string {
-  return text.replaceAll('`inbox-mirror ', `\`${own} `);
+  return text.replaceAll(/(?<!\bby )`inbox-mirror (?![^`]*`(?:, | \()process \d)/g, `\`${own} `);
 }

@@ -71,7 +71,7 @@ describe('start', () => {
       { ready: true, lists: 7, not_fresh: [], held: [], other_account: null },
     ]);
     expect(await (await fetch(`${String(address)}/metrics`)).text()).toContain('inbox_mirror_lease_held 1');
-    expect((await program.run('status')).stdout).toContain('held by `npx inbox-mirror start`');
+    expect((await program.run('status')).stdout).toContain('held by `inbox-mirror start`');
     const since = performance.now();
     daemon.process.kill('SIGTERM');
     expect(await daemon.ended).toBe(0);

@@ -526,7 +526,7 @@ test('sync exits 4 and places no order while another command holds the lease', a
   await acquireLease(database, { ...claimant, command: 'inbox-mirror resync' });
   expect(await program.run('sync')).toMatchObject({
     exitCode: 4,
-    stderr: expect.stringContaining('`npx inbox-mirror resync`, process') as string,
+    stderr: expect.stringContaining('`inbox-mirror resync`, process') as string,
   });
   expect(await rows(database)).toEqual([]);
 });

@@ -16,3 +16,11 @@ test('commands in backticks are as a person types them here; names of other thin
   );
   expect(asTyped(text, 'inbox-mirror')).toBe(text);
 });
+
+test.each([
+  'held by `inbox-mirror start`, process 41 on mirror-1',
+  '`inbox-mirror sync --inbox 7` (process 41 on mirror-1) writes to it',
+  'order 3, by `inbox-mirror resync`',
+])('a command that names another process stays as it was started: %s', (text) => {
+  expect(asTyped(text, 'npx inbox-mirror')).toBe(text);
+});

@@ -152,10 +152,10 @@ export function messageOf(error: unknown): string {
 }
 
 /**
- * The message of an error for a log, which gives no advice to a person at a command. The cause of a pause is
- * in the line that reports the pause.
+ * The message of an error without its advice to a person at a command: for the log, `doctor` and the cause of
+ * an outage. Of a pause only its end: another line reports its cause.
  */
-export function logCauseOf(error: unknown): string {
+export function messageWithoutAdvice(error: unknown): string {
   if (isMirrorError(error, 'GATE_PAUSED') && error.resumeAt !== undefined)
     return `no request is sent until ${error.resumeAt.toISOString()}`;
   return isMirrorError(error, 'SERVICE_DOWN') ? messageOf(error.cause ?? error) : messageOf(error);

@@ -148,13 +148,13 @@ export function judgeGate(state: GateState, now: number, access = state.refusedK
 }
 
 /** True if the service was in reach, and answered 429. @param cause of an outage; null: unknown */
-export function isRefusing({ cause }: { readonly cause: string | null }): boolean {
-  return /\bHTTP 429\b/.test(cause ?? '');
+export function isAnswering429({ cause }: { readonly cause: string | null }): boolean {
+  return /^\S+ \S+: HTTP 429\b/.test(cause ?? '');
 }
 
 /** What is wrong in an outage, for people: a sentence without its full stop. */
 export function outageWords(outage: { readonly cause: string | null }): string {
-  return isRefusing(outage)
+  return isAnswering429(outage)
     ? 'the service answers, but refuses requests (HTTP 429)'
     : 'the service is out of reach';
 }

@@ -1,6 +1,12 @@
 import type { Budget } from '../core/budget.ts';
 import { type Clock, DAY, FOLLOW_CLOCK_MS, SECOND, wasSet } from '../core/clock.ts';
-import { type ErrorCode, isMirrorError, isPassingFailure, logCauseOf, messageOf } from '../core/errors.ts';
+import {
+  type ErrorCode,
+  isMirrorError,
+  isPassingFailure,
+  messageWithoutAdvice,
+  messageOf,
+} from '../core/errors.ts';
 import type { ListName } from '../core/lists.ts';
 import { type Access, accessId } from '../core/secrets.ts';
 import type { OtherAccount } from '../mirror/gate/account.ts';
@@ -228,7 +234,7 @@ export class Daemon {
     this.#sweeps.replan();
     if (isMirrorError(error, ...READ_BY_TICK)) return;
     if (isMirrorError(error, 'SERVICE_DOWN')) {
-      this.#outage = prolonged(this.#outage, logCauseOf(error), clock.now(), error.resumeAt);
+      this.#outage = prolonged(this.#outage, messageWithoutAdvice(error), clock.now(), error.resumeAt);
       this.#written = this.#writeOutage();
     } else if (isMirrorError(error, 'DATABASE', 'STATEMENT_REFUSED') && !error.isDamage) {
       this.#troubles.databaseFails(error);

@@ -1,5 +1,5 @@
 import { MINUTE, SECOND } from '../core/clock.ts';
-import { type GateState, judgeGate, outageWords } from '../core/gate-state.ts';
+import { type GateState, isAnswering429, judgeGate, outageWords } from '../core/gate-state.ts';
 import { fromNow, duration } from '../core/humanize.ts';
 import { LONGEST_HINT_MS } from '../core/retry-timing.ts';
 import { type Access, accessId } from '../core/secrets.ts';
@@ -111,7 +111,8 @@ export class TroubleLog {
     this.#reported = null;
     this.#log.info(
       { since: outage.since },
-      `the service answers again, after ${duration(now - outage.since.getTime())}`,
+      `the service ${isAnswering429(outage) ? 'accepts requests' : 'answers'} again, after ` +
+        duration(now - outage.since.getTime()),
     );
   }
 

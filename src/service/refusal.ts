@@ -18,8 +18,8 @@ export function refusal(path: string, { status, body, location }: Answer): Mirro
     return new MirrorError(
       'LIST_FORBIDDEN',
       `GET ${path} was refused (HTTP 403)${message === null ? '' : `: ${message}`}. The key is valid, ` +
-        'because GET /inboxes was answered, and the other lists are read as usual. If the key should ' +
-        'read this one, ask an administrator of the account.',
+        'because GET /inboxes was answered. The other lists are read as usual. If the key should be able ' +
+        'to read this path, ask an administrator of the account.',
       { status },
     );
   }

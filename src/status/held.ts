@@ -41,6 +41,11 @@ export function heldLists(
     : `${list.list} of ${plural(others.length + 1, 'inbox')}`;
 }
 
+/** The condition under which a person accepts them. */
+export function ifGone({ rows }: HeldDeletions<ListKey>): string {
+  return rows === 1 ? 'If it is gone' : 'If they are gone';
+}
+
 /** What such rows do to the figures. */
 export function heldRows({ rows }: HeldDeletions<ListKey>): string {
   return rows === 1

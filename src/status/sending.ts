@@ -23,7 +23,7 @@ export function shutGate({ gate, now }: { gate: GateState; now: number }): Stand
   const why =
     gate.strikes === 0
       ? 'because the service asked to wait'
-      : `after ${plural(gate.strikes, 'answer')} of 429 (too many requests)`;
+      : `after ${plural(gate.strikes, 'answer')} of HTTP 429`;
   return { until, why, cause };
 }
 

@@ -448,7 +448,7 @@ test('doctor without a mirror checks the rest, and creates nothing', async () =>
   const astray = await program.run('doctor');
   expect(astray.exitCode).toBe(1);
   expect(astray.stdout).toMatch(/failed +database/);
-  expect(astray.stdout).toContain('\n1 check failed. The checks after the last line were skipped.\n');
+  expect(astray.stdout).toContain('\n1 check failed. The checks after "database" were skipped.\n');
   expect(readdirSync(program.folder)).toEqual([]);
 });
 
@@ -523,7 +523,7 @@ test('sync exits 4 when a 429 asks it to wait for hours, and the next run sends 
   expect((await program.run('sync')).exitCode).toBe(4);
   expect(program.sandbox.arrivals).toHaveLength(1);
   expect((await program.run('status')).stdout).toMatch(
-    /^requests stopped until .*, in 2 h, after 1 answer of 429 \(too many requests\) /m,
+    /^requests stopped until .*, in 2 h, after 1 answer of HTTP 429 /m,
   );
 });
 

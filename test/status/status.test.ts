@@ -120,7 +120,7 @@ test('a daemon that runs and renews its lease no more is not called absent', asy
   const silent = statusAsText(PIPE, await judged(database, clock.now()), false);
   expect(silent).toContain('the daemon has ended or cannot write');
   expect(silent).toContain(
-    'expired: `npx inbox-mirror start`, process 41 on test-host, last renewed it 3 min ago',
+    'expired: `inbox-mirror start`, process 41 on test-host, last renewed it 3 min ago',
   );
   const killed = statusAsText(PIPE, await judged(database, clock.now(), { isAlive: () => false }), false);
   expect(killed).toContain('no daemon is running');
@@ -214,7 +214,7 @@ test('an outage has one wait in all texts, also while its retry is due', async (
     'requests stopped until 08:01 UTC, in 1 min, because the service is out of reach: see "service"\n',
   );
   expect(early.split('connection refused')).toHaveLength(2);
-  expect(early).toContain('waiting  3 due lists, 12 requests in all; they begin when the service answers');
+  expect(early).toContain('waiting  3 due lists, 12 requests in all; they begin when the outage is over');
   expect(early).toContain('waits (outage), resumes in 1 min');
   const due = await textAt(clock.now() - 11_000);
   expect(due).toContain('next attempt now.\n');

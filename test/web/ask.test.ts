@@ -119,7 +119,7 @@ describe('of a mirror that has been filled', () => {
     );
     const refused = words(await asked(ask, 'SELECT * FROM pragma_database_list'));
     expect(refused).toContain(
-      'statements may only read the mirror. Read the tables and views of the mirror.',
+      'statements may only read the mirror. The catalogue of the database is closed; the tables and views of the mirror are open.',
     );
   });
 

@@ -22,7 +22,7 @@ export function addStatus(program: Command, run: Runner): void {
       'Prints one sentence, the lists that need a look, the budget, whether requests leave, and the lease. ' +
         'Sends no request. ' +
         'Exits with 5 if a list is stale or was never complete, its latest sweep failed, the gate is shut, ' +
-        'or a daemon found the service out of reach.',
+        'or a daemon has recorded an outage.',
     )
     .option('--all', 'print every list, also the fresh ones')
     .option('--watch', 'print again every 2 s on a terminal, until Ctrl-C')

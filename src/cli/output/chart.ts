@@ -20,8 +20,8 @@ const LEAST_BAR = 10;
 /** Numbers in columns of these names say when: they name a row, and are no figures. */
 const TIMES: ReadonlySet<string> = new Set(['year', 'month', 'week', 'weekday', 'day', 'hour']);
 
-/** A label that is a day, a month, an instant or a number of a {@link TIMES}. */
-const TIME = /^(?:\d{1,2}|\d{4}(?:-\d{2}(?:-\d{2}(?:[T ].*)?)?)?)$/;
+/** A label that is a day, a month, an instant, or the number of a year, month, week, day or hour. */
+const TIME = /^(?:\d{1,2}|\d{4}(?:-\d{2}(?:-\d{2}(?:[T ]\d{2}:\S*)?)?)?)$/;
 
 /** The columns of a result that a chart draws. */
 interface Content {

@@ -57,11 +57,13 @@ const QUERY = z.strictObject({
   since_id: cursor.optional(),
   limit: whole(1, MAX_LIMIT).optional(),
   wait: whole(0, MAX_WAIT_S).optional(),
-  list: z.enum(LIST_NAMES, `there is no such list; the lists are: ${LIST_NAMES.join(', ')}`).optional(),
+  list: parameter
+    .pipe(z.enum(LIST_NAMES, `there is no such list; the lists are: ${LIST_NAMES.join(', ')}`))
+    .optional(),
   inbox_id: idText.optional(),
   item_id: idText.optional(),
-  field: z
-    .enum(changedFields(), `there is no such field; the fields are: ${changedFields().join(', ')}`)
+  field: parameter
+    .pipe(z.enum(changedFields(), `there is no such field; the fields are: ${changedFields().join(', ')}`))
     .optional(),
 });
 

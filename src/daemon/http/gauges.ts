@@ -158,7 +158,11 @@ function stateGauges(registry: Registry): Update {
   ]);
   const foreign = gauge(registry, 'foreign_use', '1 while 429s show that others use the account.', ['limit']);
   const slowdown = gauge(registry, 'gate_slowdown', 'The gap between requests, in gaps of the full rate.');
-  const outage = gauge(registry, 'outage', '1 while the service is out of reach.');
+  const outage = gauge(
+    registry,
+    'outage',
+    '1 in an outage: the service is out of reach, or answers only HTTP 429.',
+  );
   const account = gauge(registry, 'other_account', '1 while the service shows another account.');
   const lease = gauge(registry, 'lease_held', '1 if this process is the one that writes.');
   const orders = gauge(registry, 'orders_waiting', 'Orders of commands that have not started.');

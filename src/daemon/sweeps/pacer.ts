@@ -134,7 +134,7 @@ export class Pacer {
     this.#left += requests;
   }
 
-  /** The record has them no more before the first one is sent: a daemon that is killed finds none again. */
+  /** The record lacks them before the first one is sent: a daemon that was killed cannot find them. */
   async #purseOf(list: string, requests: number): Promise<Purse> {
     const purse = new Purse(requests, (credits, isDone) => {
       this.#purses.delete(purse);

@@ -1,6 +1,6 @@
 import type { Budget } from '../../core/budget.ts';
 import { type Clock, MINUTE, SECOND } from '../../core/clock.ts';
-import { isMirrorError, logCauseOf, messageOf } from '../../core/errors.ts';
+import { isMirrorError, messageWithoutAdvice, messageOf } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
 import { conversationsOf, listId, type ListKey } from '../../core/lists.ts';
 import type { Writer } from '../../mirror/mirror.ts';
@@ -211,7 +211,7 @@ export class PageReads {
       const resumeAt = isMirrorError(error, 'ANSWER_FAILED') ? error.resumeAt : undefined;
       const leastMs = resumeAt === undefined ? 0 : Math.max(1, resumeAt.getTime() - clock.now());
       const lasts = this.#rests.begin(page.bookmark, clock.monotonic(), leastMs);
-      this.#warnOfRest(key, logCauseOf(error), lasts);
+      this.#warnOfRest(key, messageWithoutAdvice(error), lasts);
     }
     if (!isFinal && !isMirrorError(error, 'ANSWER_FAILED')) onError(error);
   }

@@ -43,9 +43,10 @@ export interface Saver {
 }
 
 /**
- * The pacer's credits that walks save up, to read their pages in a row. Walks save up one after another. What
- * an interrupted walk has saved stays its own for an hour; if the daemon restarts, only if the walk had sent
- * none of it. Times are monotonic ms.
+ * The pacer's credits that walks save up, to read their pages in a row. Walks save up one after another. An
+ * interrupted walk keeps the rest of its credits for an hour, as far as the record has them also after a
+ * restart. The record lacks the credits of a purse: a walk that ends with its daemon has lost them. Times are
+ * monotonic ms.
  */
 export class Savings {
   readonly #savers: Saver[] = [];

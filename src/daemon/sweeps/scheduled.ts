@@ -1,6 +1,6 @@
 import type { Budget } from '../../core/budget.ts';
 import { type Clock, MINUTE, SECOND } from '../../core/clock.ts';
-import { isMirrorError, logCauseOf, messageOf, MirrorError } from '../../core/errors.ts';
+import { isMirrorError, messageWithoutAdvice, messageOf, MirrorError } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
 import { conversationsOf, listId, type ListKey } from '../../core/lists.ts';
 import type { Writer } from '../../mirror/mirror.ts';
@@ -241,7 +241,7 @@ export class ScheduledSweeps {
       const lasts = this.#rests.begin(key, { now, inOutage: !isListFault, leastMs });
       if (isListFault)
         log.warn(
-          { list: listId(key), cause: logCauseOf(error) },
+          { list: listId(key), cause: messageWithoutAdvice(error) },
           `a list cannot be read; retrying in ${duration(Math.max(lasts, askedMs))}`,
         );
     }

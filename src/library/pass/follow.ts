@@ -159,7 +159,7 @@ function reason({ kind, cause }: Wait, budget: FollowDeps['budget']): string {
   if (kind === 'budget') return `the day's budget of ${thousands(budget.perDay)} requests is spent`;
   const words = {
     outage: outageWords({ cause }),
-    breaker: 'no request is sent after repeated answers of 429 (too many requests)',
+    breaker: 'no request is sent after repeated answers of HTTP 429',
     pause: 'requests are paused',
   };
   return `${words[kind]} (${cause ?? 'cause unknown'})`;

@@ -77,7 +77,10 @@ export function onlyReading(sql: string): string {
     const name = nameOf(token);
     const isCatalogue = CATALOGUE.test(name) || CATALOGUE_TYPE.test(name);
     if (isName(token) ? isCatalogue : CATALOGUE_AS_STRING.test(token.text))
-      throw refusal(`The name ${shown(token)}`, 'Read the tables and views of the mirror');
+      throw refusal(
+        `The name ${shown(token)}`,
+        'The catalogue of the database is closed; the tables and views of the mirror are open',
+      );
     if (tokens[index + 1]?.text !== '(') continue;
     // SQLite also takes a string for the name of a function whose result is a table.
     if (token.text.startsWith("'"))
@@ -113,7 +116,10 @@ export function withoutPragma(sql: string): string {
   const first = tokens.find((token) => !BEFORE.has(nameOf(token)));
   const isPragma = first !== undefined && nameOf(first) === 'pragma';
   if (isPragma || tokens.some(({ text }) => PRAGMA_AS_TABLE.test(text)))
-    throw refusal('A pragma', 'Read the tables and views of the mirror');
+    throw refusal(
+      'A pragma',
+      'The catalogue of the database is closed; the tables and views of the mirror are open',
+    );
   return sql;
 }
 

@@ -45,7 +45,7 @@ const THIS_MACHINE = /^(?:(?:.+\.)?localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[::1
 export function refusePlainHttp(apiUrl: string | null, faults: string[]): void {
   if (apiUrl === null || !apiUrl.startsWith('http:') || THIS_MACHINE.test(new URL(apiUrl).hostname)) return;
   faults.push(
-    `INBOX_API_URL: ${apiUrl} would send the key in clear; write https:, or set ALLOW_HTTP=true ` +
+    `INBOX_API_URL: would send the key in clear to ${apiUrl}; write https:, or set ALLOW_HTTP=true ` +
       'if the way to that machine is private',
   );
 }

@@ -1,4 +1,4 @@
-import { logCauseOf, messageOf } from '../../core/errors.ts';
+import { messageWithoutAdvice, messageOf } from '../../core/errors.ts';
 import { acceptCommand, describeList, listId } from '../../core/lists.ts';
 import type { ListReport, PassEvent } from '../../sync/events.ts';
 import type { Log } from '../log.ts';
@@ -78,5 +78,5 @@ function logReport({ key, outcome, error, ...report }: ListReport, log: Log): vo
     );
   else if (outcome === 'already') log.debug({ list }, 'list already complete');
   else if (outcome === 'skipped') log.debug({ list }, 'list skipped');
-  else if (outcome === 'paused') log.debug({ list, cause: logCauseOf(error) }, 'list paused');
+  else if (outcome === 'paused') log.debug({ list, cause: messageWithoutAdvice(error) }, 'list paused');
 }

@@ -1,4 +1,4 @@
-import { isMirrorError, logCauseOf, type MirrorError } from '../../core/errors.ts';
+import { isMirrorError, messageWithoutAdvice, type MirrorError } from '../../core/errors.ts';
 import type { AbsentRow } from '../../mirror/items/suspects/closed-walk.ts';
 import type { Side, Suspect } from '../../mirror/items/suspects/suspects.ts';
 import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
@@ -92,7 +92,7 @@ export async function hearSuspects(
   } catch (error) {
     const isThrottled = isThrottledQuestion(error, settling.askedBefore);
     if (!isThrottled && !isNoWitness(error, settling.askedBefore)) throw error;
-    deps.onEvent({ kind: 'asking-ended', key: sweep, cause: logCauseOf(error) });
+    deps.onEvent({ kind: 'asking-ended', key: sweep, cause: messageWithoutAdvice(error) });
     const isUnanswered = isThrottled || isMirrorError(error, ...UNANSWERED);
     return { answers: hearing.answers, extent: isUnanswered ? 'unanswered' : 'cut' };
   }

@@ -1,8 +1,8 @@
-import { isRefusing } from '../../core/gate-state.ts';
+import { isAnswering429 } from '../../core/gate-state.ts';
 import { describeList } from '../../core/lists.ts';
 import { plural } from '../../core/humanize.ts';
 import type { WholeStatus } from '../../status/observe.ts';
-import { heldDeletions, heldLists, heldRows } from '../../status/held.ts';
+import { heldDeletions, heldLists, heldRows, ifGone } from '../../status/held.ts';
 import { attemptWords, sendingWords, shutGate } from '../../status/sending.ts';
 import { html, type Html } from '../frame/html.ts';
 import { lasting, lengthOf, type Moment, named } from '../frame/words.ts';
@@ -26,7 +26,7 @@ export function troublesOf(status: WholeStatus, moment: Moment): (Html | string)
     (gateWord === 'paused' || gateWord === 'breaker') &&
       html`Requests are ${sendingWords(shutGate(status), now, moment.timezone)}: ${gate.cause}`,
     outage !== null &&
-      html`The service has ${isRefusing(outage) ? 'refused requests (HTTP 429)' : 'not answered'} for
+      html`The service has ${isAnswering429(outage) ? 'refused requests (HTTP 429)' : 'not answered'} for
       ${lasting(outage.since, moment)}; the next attempt is ${attemptWords(outage.until, status)}:
       ${outage.cause}`,
     status.daemonIsSilent &&
@@ -53,7 +53,7 @@ export function troublesOf(status: WholeStatus, moment: Moment): (Html | string)
     }),
     ...heldDeletions(judged).map((held) => {
       const lists = held.lists.length === 1 ? listName(held.lists[0]) : heldLists(held, null);
-      return html`${lists}: ${heldRows(held)}. If they are gone, run <code>${held.command}</code>.`;
+      return html`${lists}: ${heldRows(held)}. ${ifGone(held)}, run <code>${held.command}</code>.`;
     }),
     ...judged
       .filter(({ failure }) => failure !== null)

@@ -287,7 +287,7 @@ describe('status', () => {
     const { stdout } = await program.run('status');
     expect(stdout).toMatch(/; next reading in (30 min|29 min \d+ s)\.$/m);
     expect(stdout).toMatch(
-      /^requests stopped until .*, in (30 min|29 min \d+ s), after 1 answer of 429 \(too many requests\) \(429\)$/m,
+      /^requests stopped until .*, in (30 min|29 min \d+ s), after 1 answer of HTTP 429 \(429\)$/m,
     );
     expect(stdout).toMatch(/^next {5}inboxes in (30 min|29 min \d+ s)$/m);
   });
@@ -313,7 +313,7 @@ describe('status begins', () => {
     expect((await program.run('status', '--all')).stdout.match(/ {2}fresh$/gm)).toHaveLength(6);
   });
 
-  test('with how far the first copy is, as long as lists only wait for their turn', async () => {
+  test('with how far the first copy is, as long as lists have only not been read yet', async () => {
     const program = await testProgram({ inboxes: 2, conversations: 5 });
     await program.run('sync', 'inboxes', 'users');
     expect((await program.run('status')).stdout).toMatch(/^4 of 7 lists need a look; /);
@@ -454,7 +454,7 @@ describe('status begins', () => {
         .run(ago(MINUTE), ago(-10 * MINUTE)),
     );
     expect((await program.run('status')).stdout).toMatch(
-      /^4 lists, all fresh; requests are stopped after 1 answer of 429 \(too many requests\); /,
+      /^4 lists, all fresh; requests are stopped after 1 answer of HTTP 429; /,
     );
   });
 

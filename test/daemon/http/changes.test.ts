@@ -117,6 +117,8 @@ const INVALID = {
   '?limit=10001': 'limit: expected a whole number from 1 to 10000',
   '?limit=0': 'limit: expected a whole number from 1 to 10000',
   '?limit=2&limit=3': 'limit: expected one value',
+  '?list=tags&list=users': 'list: expected one value',
+  '?field=status&field=tags': 'field: expected one value',
   '?wait=26': 'wait: expected a whole number from 0 to 25',
   '?list=mails': 'list: there is no such list; the lists are: inboxes, users, tags, conversations',
   '?since=2026': 'Unrecognized key: "since"',

@@ -216,7 +216,7 @@ test.each([
   [
     'an open breaker',
     'GATE_PAUSED',
-    'no request is sent after repeated answers of 429 (too many requests) (429)',
+    'no request is sent after repeated answers of HTTP 429 (429)',
     async ({ mirror: { database, clock } }: Followable) => {
       const at = (ms: number): string => iso(clock.now() + ms);
       await database.execute(

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { SECOND } from '../../../core/clock.ts';
-import { EXIT, exitCodeOf, isMirrorError, logCauseOf, messageOf } from '../../../core/errors.ts';
+import { EXIT, exitCodeOf, isMirrorError, messageWithoutAdvice, messageOf } from '../../../core/errors.ts';
 import { foreignUse, judgeGate } from '../../../core/gate-state.ts';
 import { thousands, duration, plural } from '../../../core/humanize.ts';
 import { withoutKey } from '../../../core/secrets.ts';
@@ -136,7 +136,7 @@ function countOf(checks: readonly Check[]): string {
   ];
   const last = checks.at(-1);
   const hasEnded = last?.verdict === 'failed' && last.name !== 'account';
-  const rest = hasEnded ? ' The checks after the last line were skipped.' : '';
+  const rest = hasEnded ? ` The checks after "${last.name}" were skipped.` : '';
   return parts.length === 0 ? 'All checks passed.' : `${parts.join(', ')}.${rest}`;
 }
 
@@ -209,7 +209,7 @@ async function checkBudget({ mirror, clock, config, keyUse }: Session): Promise<
 function checkEndedBy(error: unknown, session: Session | null): Check {
   const name = nameOfEnded(error, session);
   return name === 'service' && isUnsent(error)
-    ? { name, verdict: 'skipped', message: `not asked: ${logCauseOf(error)}` }
+    ? { name, verdict: 'skipped', message: `not asked: ${messageWithoutAdvice(error)}` }
     : { name, verdict: 'failed', message: messageOf(error) };
 }
 

@@ -4,7 +4,7 @@ import { duration, fromNow, plural, thousands, whenDue } from '../../../core/hum
 import type { LatestSweep } from '../../../mirror/sweeps/reader.ts';
 import { asCell, type Output, paint } from '../../../session/terminal.ts';
 import { failureCause, failureWords } from '../../../status/failures.ts';
-import { heldDeletions, heldLists, heldRows } from '../../../status/held.ts';
+import { heldDeletions, heldLists, heldRows, ifGone } from '../../../status/held.ts';
 import { hasLongMissed, type JudgedList, type JudgedStatus } from '../../../status/judge.ts';
 import type { WholeStatus } from '../../../status/observe.ts';
 import { haltOf, notBefore, scheduledStandstillOf, shutGate } from '../../../status/sending.ts';
@@ -31,12 +31,13 @@ function listWords(status: JudgedStatus): string {
   const looked = judged.filter(({ needsLook }) => needsLook);
   const look = looked.length;
   const lists = plural(judged.length, 'list');
-  if (look > 0 && isFirstCopy(looked, status)) return `first copy at ${judged.length - look} of ${lists}`;
+  if (look > 0 && isFirstCopy(looked, status))
+    return `first copy at ${thousands(judged.length - look)} of ${lists}`;
   if (look === 0) return judged.length === 1 ? '1 list, fresh' : `${lists}, all fresh`;
   return `${thousands(look)} of ${lists} ${look === 1 ? 'needs' : 'need'} a look`;
 }
 
-/** True while a process makes the first copy, and the lists only wait for their turn. */
+/** True while a process makes the first copy, and it has only not read these lists yet. */
 function isFirstCopy(looked: readonly JudgedList[], { leaseHeld }: JudgedStatus): boolean {
   return leaseHeld && looked.every(({ freshness, failure }) => freshness === 'never' && failure === null);
 }
@@ -85,7 +86,7 @@ function heldLines(output: Output, { judged }: JudgedStatus): string[] {
     const { inbox } = held.lists[0];
     const lists = heldLists(held, inbox === null ? null : asCell(inbox));
     const words = `${lists}: ${paint(output, 'red', heldRows(held))}`;
-    return `held     ${words}. If they are gone, run \`${held.command}\``;
+    return `held     ${words}. ${ifGone(held)}, run \`${held.command}\``;
   });
 }
 

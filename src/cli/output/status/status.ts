@@ -180,7 +180,7 @@ function waitingLine(
   status: JudgedStatus,
 ): string {
   const waiting = `waiting  ${plural(lists, 'due list')}, ${plural(requests, 'request')} in all`;
-  if (status.outage !== null) return `${waiting}; they begin when the service answers`;
+  if (status.outage !== null) return `${waiting}; they begin when the outage is over`;
   const at = notBefore(scheduledStandstillOf(status), until.getTime());
   return at === Infinity ? waiting : `${waiting}; the first begins ${whenDue(new Date(at), status.now)}`;
 }

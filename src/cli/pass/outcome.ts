@@ -114,6 +114,7 @@ function printWarnings(
   { inboxName, goneAfterMs }: Pick<Words, 'inboxName' | 'goneAfterMs'>,
 ): void {
   const list = describeList(key, key.inboxId === null ? null : inboxName(key.inboxId));
+  const later = goneAfterMs === 0 ? '' : `, at least ${duration(goneAfterMs)} later,`;
   if (rejected > 0) {
     const where = `list = '${key.list}'${key.inboxId === null ? '' : ` AND inbox_id = '${key.inboxId}'`}`;
     printWarning(
@@ -133,7 +134,7 @@ function printWarnings(
       stderr,
       `${plural(suspects, 'row')} of ${list} ` +
         `${suspects === 1 ? 'was not listed, and counts' : 'were not listed, and count'} until a second ` +
-        `witness, at least ${duration(goneAfterMs)} later, lacks ${suspects === 1 ? 'it' : 'them'} too: ` +
+        `witness${later} lacks ${suspects === 1 ? 'it' : 'them'} too: ` +
         'if no daemon runs, run `inbox-mirror sync` again then (docs/commands.md, "Words in the output")',
     );
 }

@@ -32,9 +32,9 @@ export function readApiUrl(env: Environment, needed: boolean, faults: string[]):
 function faultOfApiUrl(text: string): string | null {
   if (!/^https?:\/\//i.test(text)) return 'does not begin with https:// (or http://)';
   if (!URL.canParse(text)) return 'is not a valid address';
-  const { username, password, search, hash, pathname } = new URL(text);
+  const { username, password, pathname } = new URL(text);
   if (username !== '' || password !== '') return 'has a user name or a password; only the key may log in';
-  if (search !== '' || hash !== '') return 'has a ? or a #; leave out that part';
+  if (/[?#]/.test(text)) return 'has a ? or a #; leave out that part';
   return /\/v1\/?$/.test(pathname) ? null : 'does not end in /v1';
 }
 

@@ -344,6 +344,8 @@ test.each([
   ['https://', 'is not a valid address'],
   ['https://host/v2', 'does not end in /v1'],
   ['https://host/v1?x=1', 'has a ? or a #; leave out that part'],
+  ['https://host/v1?', 'has a ? or a #; leave out that part'],
+  ['https://host/v1#', 'has a ? or a #; leave out that part'],
 ])('INBOX_API_URL=%s is refused, and the fault says why: it %s', (url, why) => {
   expect(() => readConfig({ ...GOOD, INBOX_API_URL: url }, '/', { service: true })).toThrow(
     `INBOX_API_URL: ${why}; its value is not shown here`,

@@ -80,6 +80,8 @@ async function runQuery(
       setFlagsFromString('--semi-space-growth-factor=1');
       if (chart) await printChart(io.stdout, result);
       else await printRows(io, result, { format, raw, limit }, signal);
+      // The answer was in time, and is complete.
+      clearTimeout(timer);
       await warnOfCounts(io, mirror, sql);
       await warnOfUnlikeInstants(io, databaseUrl, sql);
       return EXIT.done;

@@ -1,19 +1,13 @@
 import { expect, test } from 'vitest';
 import { messageWithoutAdvice, MirrorError } from '../../src/core/errors.ts';
 import { gatePaused, gaveUp } from '../../src/service/gate/errors.ts';
+import { ENTRY } from '../service/gate/bench.ts';
 
 const NOW = Date.parse('2026-03-02T12:00:00Z');
 
 test('the log has the cause of an outage without the advice of a command', () => {
-  const entry = {
-    method: 'GET',
-    path: '/inboxes',
-    list: 'inboxes',
-    inboxId: null,
-    reason: 'manual',
-  } as const;
   const failure = { requests: 3, is429: false, isOutage: true, resumeAt: undefined, now: NOW };
-  const error = gaveUp(entry, { ...failure, cause: 'ECONNRESET' });
+  const error = gaveUp(ENTRY, { ...failure, cause: 'ECONNRESET' });
   expect(error.message).toContain('run the command again');
   expect(messageWithoutAdvice(error)).toBe('GET /inboxes: ECONNRESET');
 });

@@ -152,7 +152,7 @@ export function isAnswering429({ cause }: { readonly cause: string | null }): bo
   return /^\S+ \S+: HTTP 429\b/.test(cause ?? '');
 }
 
-/** What is wrong in an outage, for people: a sentence without its full stop. */
+/** An outage in words for people: a sentence without its full stop. */
 export function outageWords(outage: { readonly cause: string | null }): string {
   return isAnswering429(outage)
     ? 'the service answers, but refuses requests (HTTP 429)'

@@ -46,8 +46,8 @@ export function ifGone({ rows }: HeldDeletions<ListKey>): string {
   return rows === 1 ? 'If it is gone' : 'If they are gone';
 }
 
-/** What such rows do to the figures. */
-export function heldRows({ rows }: HeldDeletions<ListKey>): string {
+/** Says that the rows are missing at the service and still count. */
+export function heldWords({ rows }: HeldDeletions<ListKey>): string {
   return rows === 1
     ? '1 row is missing at the service and still counts'
     : `${plural(rows, 'row')} are missing at the service and still count`;

@@ -1,6 +1,6 @@
 import type { Budget } from '../../core/budget.ts';
 import { type Clock, MINUTE, SECOND } from '../../core/clock.ts';
-import { isMirrorError, messageWithoutAdvice, messageOf } from '../../core/errors.ts';
+import { isMirrorError, messageOf, messageWithoutAdvice } from '../../core/errors.ts';
 import { duration } from '../../core/humanize.ts';
 import { conversationsOf, listId, type ListKey } from '../../core/lists.ts';
 import type { Writer } from '../../mirror/mirror.ts';

@@ -1,4 +1,4 @@
-import { messageWithoutAdvice, messageOf } from '../../core/errors.ts';
+import { messageOf, messageWithoutAdvice } from '../../core/errors.ts';
 import { acceptCommand, describeList, listId } from '../../core/lists.ts';
 import type { ListReport, PassEvent } from '../../sync/events.ts';
 import type { Log } from '../log.ts';

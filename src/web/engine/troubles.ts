@@ -2,7 +2,7 @@ import { isAnswering429 } from '../../core/gate-state.ts';
 import { describeList } from '../../core/lists.ts';
 import { plural } from '../../core/humanize.ts';
 import type { WholeStatus } from '../../status/observe.ts';
-import { heldDeletions, heldLists, heldRows, ifGone } from '../../status/held.ts';
+import { heldDeletions, heldLists, heldWords, ifGone } from '../../status/held.ts';
 import { attemptWords, sendingWords, shutGate } from '../../status/sending.ts';
 import { html, type Html } from '../frame/html.ts';
 import { lasting, lengthOf, type Moment, named } from '../frame/words.ts';
@@ -53,7 +53,7 @@ export function troublesOf(status: WholeStatus, moment: Moment): (Html | string)
     }),
     ...heldDeletions(judged).map((held) => {
       const lists = held.lists.length === 1 ? listName(held.lists[0]) : heldLists(held, null);
-      return html`${lists}: ${heldRows(held)}. ${ifGone(held)}, run <code>${held.command}</code>.`;
+      return html`${lists}: ${heldWords(held)}. ${ifGone(held)}, run <code>${held.command}</code>.`;
     }),
     ...judged
       .filter(({ failure }) => failure !== null)

@@ -57,7 +57,7 @@ export async function inboxPage({ desk, moment, params }: Visit): Promise<PageCo
   };
 }
 
-/** What is missing of an inbox: itself, or rows of its lists. */
+/** The missing rows of an inbox: the inbox itself, or rows of its lists. */
 function missingOf(missing: readonly MissingRows[], now: WholeInbox['now']): MissingRows[] {
   return missing.flatMap((rows) => {
     if (rows.list === 'inboxes') return now.missing_since === null ? [] : [{ ...rows, rows: 1 }];

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { SECOND } from '../../../core/clock.ts';
-import { EXIT, exitCodeOf, isMirrorError, messageWithoutAdvice, messageOf } from '../../../core/errors.ts';
+import { EXIT, exitCodeOf, isMirrorError, messageOf, messageWithoutAdvice } from '../../../core/errors.ts';
 import { foreignUse, judgeGate } from '../../../core/gate-state.ts';
 import { thousands, duration, plural } from '../../../core/humanize.ts';
 import { withoutKey } from '../../../core/secrets.ts';

@@ -109,15 +109,11 @@ async function askToTryAgain(io: Io, ask: Ask, settings: Settings, error: Mirror
   for (;;) {
     const answer = await ask('Try again with this address and key? [Y/n, or another address]');
     if (/^(y(es)?)?$/i.test(answer)) return settings.INBOX_API_URL;
-    if (/^no?$/i.test(answer))
+    if (/^no?$/i.test(answer)) {
       // The failure is on the screen already.
-      throw new MirrorError(
-        error.code,
-        'init ends without an address and a key that work. Nothing was written.',
-        {
-          cause: error,
-        },
-      );
+      const ending = 'init ends without an address and a key that work. Nothing was written.';
+      throw new MirrorError(error.code, ending, { cause: error });
+    }
     if ((await faultIn(io, { ...settings, INBOX_API_URL: answer })) === null) return answer;
   }
 }

@@ -4,7 +4,7 @@ import { duration, fromNow, plural, thousands, whenDue } from '../../../core/hum
 import type { LatestSweep } from '../../../mirror/sweeps/reader.ts';
 import { asCell, type Output, paint } from '../../../session/terminal.ts';
 import { failureCause, failureWords } from '../../../status/failures.ts';
-import { heldDeletions, heldLists, heldRows, ifGone } from '../../../status/held.ts';
+import { heldDeletions, heldLists, heldWords, ifGone } from '../../../status/held.ts';
 import { hasLongMissed, type JudgedList, type JudgedStatus } from '../../../status/judge.ts';
 import type { WholeStatus } from '../../../status/observe.ts';
 import { haltOf, notBefore, scheduledStandstillOf, shutGate } from '../../../status/sending.ts';
@@ -85,7 +85,7 @@ function heldLines(output: Output, { judged }: JudgedStatus): string[] {
   return heldDeletions(judged).map((held) => {
     const { inbox } = held.lists[0];
     const lists = heldLists(held, inbox === null ? null : asCell(inbox));
-    const words = `${lists}: ${paint(output, 'red', heldRows(held))}`;
+    const words = `${lists}: ${paint(output, 'red', heldWords(held))}`;
     return `held     ${words}. ${ifGone(held)}, run \`${held.command}\``;
   });
 }

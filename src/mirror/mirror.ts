@@ -207,8 +207,11 @@ export interface Writer extends Mirror {
   countDays(now: number, options?: CountOptions): Promise<number>;
   /** Counts these days again, and those that have passed and have no sums. */
   repairDays(wrong: readonly string[], now: number): Promise<void>;
-  /** Records that this access leads to the mirror's account. */
-  proveAccount(access: Access): Promise<void>;
+  /**
+   * Records that this access leads to the mirror's account.
+   * @param accepted the ids of the inboxes that the account of a consent lists; null without a consent
+   */
+  proveAccount(access: Access, accepted?: readonly string[] | null): Promise<void>;
   /** Records that this access leads to another account, and when the next test is due (epoch ms). */
   refuseAccount(access: Access, cause: string, times: { now: number; until: number }): Promise<void>;
   /** Records an outage; null records that the service answers again. */
@@ -287,7 +290,7 @@ export function openWriter(database: Database, lease: Lease): Writer {
     repairIntervals: (wrong) => repairIntervals(fenced, wrong),
     countDays: (now, options) => countDays(fenced, now, options),
     repairDays: (wrong, now) => repairDays(fenced, wrong, now),
-    proveAccount: (access) => proveAccount(fenced, access),
+    proveAccount: (access, accepted) => proveAccount(fenced, access, accepted),
     refuseAccount: (access, cause, times) => refuseAccount(fenced, access, cause, times),
     writeOutage: (outage) => writeOutage(fenced, outage),
     housekeep: (now, signal) => housekeep(fenced, now, signal),

@@ -234,7 +234,7 @@ class PassRun {
       reports.push(await this.#sweepOnce(key, spec.acceptDeletes ? pass.id : null));
       if (await isReadAgain(this.#deps, spec, pass, { past, key }))
         reports.push(await this.#sweepOnce(key, null));
-      if (spec.acceptAccount && key.list === 'inboxes') await mirror.passes.useConsent(pass.id, clock.now());
+      if (spec.acceptAccount && key.list === 'inboxes') await mirror.passes.useConsent(pass.id);
       this.#report(sumOf(reports));
       await mirror.passes.touch(pass.id, clock.now());
     } catch (error) {

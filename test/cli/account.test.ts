@@ -29,6 +29,20 @@ test('doctor does not call an account without inboxes the mirror’s', async () 
   expect(flat(stdout)).toContain('skipped account the service lists no inbox of the mirror: a sync decides');
 });
 
+test('doctor does not call an account that a consent has replaced the mirror’s', async () => {
+  const program = await testProgram({ conversations: [4, 3] });
+  const { world } = program.sandbox;
+  const replaced = [...world.inboxes.keys()];
+  await program.run('sync');
+  for (const id of replaced) world.removeInbox(id);
+  const { id: next } = world.addInbox({ email: 'only@other.example' });
+  expect((await program.run('sync', '--accept-account')).exitCode).toBe(0);
+  for (const id of replaced) world.restoreInbox(id);
+  world.removeInbox(next);
+  const { stdout } = await program.run('doctor');
+  expect(flat(stdout)).toContain('skipped account the service lists inboxes of an earlier account');
+});
+
 test('doctor knows the mirror’s account, and leaves an empty mirror to its first sync', async () => {
   const program = await testProgram();
   expect(flat((await program.run('doctor')).stdout)).toContain('skipped account the mirror is empty');

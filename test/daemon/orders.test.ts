@@ -434,7 +434,7 @@ test('a consent that a daemon had begun fails after a later one to another accou
   await clock.sleep(10 * MINUTE);
   const id = await house.order({ acceptAccount: true });
   while ((await first.writer.passes.lastConsent()) !== id) await clock.sleep(100);
-  await first.writer.passes.useConsent(id + 1, clock.now());
+  await first.writer.passes.useConsent(id + 1);
   await first.writer.proveAccount({ address: 'https://other.example/v1', fingerprint: 'another key' });
   await first.stop();
   expect(await mirrorOn(database).orders.read(id)).toMatchObject({ state: 'running' });

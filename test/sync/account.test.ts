@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import { HOUR } from '../../src/core/clock.ts';
+import { HOUR, MINUTE } from '../../src/core/clock.ts';
 import { isMirrorError, MirrorError } from '../../src/core/errors.ts';
 import type { Sandbox, SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import type { Client, Page } from '../../src/service/client.ts';
@@ -311,6 +311,41 @@ describe('another account behind the mirror', () => {
       state.answers = null;
       expect(await pass()).toBeNull();
     }
+  });
+
+  test.each<[string, number, (story: Awaited<ReturnType<typeof exchangeable>>) => Promise<void>]>([
+    ['it shares an inbox', 1, async () => undefined],
+    [
+      'the clock was set forward since',
+      0,
+      async ({ mirror, pass }) => {
+        expect(await pass()).toBeNull();
+        mirror.clock.setWall(30_000);
+      },
+    ],
+    [
+      'the pass of the consent failed amid its inboxes',
+      0,
+      async ({ accounts, pass }) => {
+        accounts.other.sandbox.script(undefined);
+        expect(await pass()).toBeNull();
+      },
+    ],
+  ])('that a consent has replaced brings no row back either if %s', async (why, shared, then) => {
+    const story = await exchangeable(shared);
+    const { mirror, accounts, state, pass } = story;
+    await pass();
+    state.shown = 'other';
+    if (why.includes('failed')) answerById(accounts.other.sandbox, 500);
+    await pass({ acceptAccount: true });
+    await then(story);
+    for (let nth = 0; nth < 4; nth += 1) expect(await pass()).toBeNull();
+    const before = await contents(mirror);
+    state.answers = 'own';
+    for (let nth = 0; nth < 3; nth += 1) expect(await pass()).toEqual(OTHER_ACCOUNT);
+    expect(await contents(mirror)).toEqual(before);
+    state.answers = null;
+    expect(await pass()).toBeNull();
   });
 
   test('is refused at the address of the first one, although its list is empty, once its own is refused', async () => {
@@ -793,6 +828,27 @@ describe('the same account', () => {
       world.removeInbox(one!);
       expect((await mirror.sync()).stopped).toBeNull();
       world.removeInbox(other!);
+      world.restoreInbox(one!);
+      expect((await mirror.sync()).stopped).toBeNull();
+    },
+  );
+
+  test.each([0, -2 * HOUR])(
+    'may list again an inbox that a consent has given up, after the clock was set by %i ms',
+    async (set) => {
+      const mirror = await synced();
+      const { world } = mirror.sandbox;
+      const [one, ...others] = [...world.inboxes.keys()];
+      world.removeInbox(one!);
+      expect((await mirror.sync({ acceptAccount: true })).stopped).toBeNull();
+      mirror.clock.advance(MINUTE);
+      mirror.clock.setWall(set);
+      world.restoreInbox(one!);
+      expect((await mirror.sync()).stopped).toBeNull();
+      mirror.clock.advance(HOUR);
+      world.removeInbox(one!);
+      expect((await mirror.sync()).stopped).toBeNull();
+      for (const id of others) world.removeInbox(id);
       world.restoreInbox(one!);
       expect((await mirror.sync()).stopped).toBeNull();
     },

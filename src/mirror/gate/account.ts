@@ -1,5 +1,5 @@
 import { type Access, accessId } from '../../core/secrets.ts';
-import type { Database } from '../../database/database.ts';
+import type { Database, Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 import type { FencedDatabase } from '../lease.ts';
 import { readSetting, writeSetting } from '../settings/settings.ts';
@@ -26,10 +26,10 @@ export interface KnownAccount {
   /** Since when the service has shown another account; null if it does not. */
   readonly refusedSince: Date | null;
   /**
-   * When a consent was last used; null if none was. Inboxes that were missing then may be those of an earlier
-   * account.
+   * The ids of inboxes that the account of a consent did not list, nor a complete list since: they may be of
+   * an earlier account.
    */
-  readonly consentAt: Date | null;
+  readonly replaced: ReadonlySet<string>;
 }
 
 /** Another account behind the address or the key. No request but a rare test is sent before `until`. */
@@ -55,8 +55,8 @@ const KEY = 'account_key';
 /** The setting that holds the id of the pass whose consent to another account was used last. */
 export const CONSENT = 'account_consent';
 
-/** The setting that holds when it was used. */
-export const CONSENT_AT = 'account_consent_at';
+/** The setting that holds the ids of the inboxes that consents have replaced, as a JSON list. */
+const REPLACED = 'account_replaced';
 
 export function asOtherAccount(row: OtherAccountRow): OtherAccount | null {
   const { account_access: access, account_cause: cause, account_since: since, account_until: until } = row;
@@ -81,7 +81,6 @@ export async function readAccount(database: Database): Promise<KnownAccount> {
   );
   const address = await readSetting(database, ADDRESS);
   const fingerprint = await readSetting(database, KEY);
-  const consentAt = await readSetting(database, CONSENT_AT);
   return {
     inboxes: rows.map(
       ({ id, email, missing_since: missing, unlisted_since: unlisted, deleted_at: deleted }) => ({
@@ -95,13 +94,22 @@ export async function readAccount(database: Database): Promise<KnownAccount> {
     fingerprint,
     access: address === null || fingerprint === null ? null : accessId({ address, fingerprint }),
     refusedSince: refused?.account_since ?? null,
-    consentAt: consentAt === null ? null : new Date(consentAt),
+    replaced: new Set(await readReplaced(database)),
   };
 }
 
-/** Records that this access leads to the mirror's account. */
-export async function proveAccount({ write }: FencedDatabase, access: Access): Promise<void> {
+/**
+ * Records that this access leads to the mirror's account.
+ * @param accepted the ids of the inboxes that the account of a consent lists; null without a consent. An
+ *   empty list replaces no inbox: it shows no account
+ */
+export async function proveAccount(
+  { write }: FencedDatabase,
+  access: Access,
+  accepted: readonly string[] | null = null,
+): Promise<void> {
   await write(async (tx) => {
+    if (accepted !== null && accepted.length > 0) await replaceAllBut(tx, accepted);
     await writeSetting(tx, ADDRESS, access.address);
     await writeSetting(tx, KEY, access.fingerprint);
     await tx.execute(
@@ -110,6 +118,30 @@ export async function proveAccount({ write }: FencedDatabase, access: Access): P
        WHERE account_access IS NOT NULL`,
     );
   });
+}
+
+async function readReplaced(sql: Pick<Sql, 'query'>): Promise<string[]> {
+  return JSON.parse((await readSetting(sql, REPLACED)) ?? '[]') as string[];
+}
+
+async function replaceAllBut(tx: Sql, accepted: readonly string[]): Promise<void> {
+  const live = await tx.query<{ id: string }>(`SELECT id FROM inboxes WHERE deleted_at IS NULL`);
+  const replaced = new Set([...(await readReplaced(tx)), ...live.map(({ id }) => id)]);
+  for (const id of accepted) replaced.delete(id);
+  await writeSetting(tx, REPLACED, JSON.stringify([...replaced]));
+}
+
+/** After a complete list of inboxes: those that it has are the account's, and no longer replaced. */
+export async function keepListedInboxes(tx: Sql): Promise<void> {
+  const replaced = await readReplaced(tx);
+  if (replaced.length === 0) return;
+  const unlisted = await tx.query<{ id: string }>(
+    `SELECT id FROM inboxes
+     WHERE deleted_at IS NOT NULL OR missing_since IS NOT NULL
+       OR id IN (SELECT item_id FROM unlisted WHERE list = 'inboxes')`,
+  );
+  const lacking = new Set(unlisted.map(({ id }) => id));
+  await writeSetting(tx, REPLACED, JSON.stringify(replaced.filter((id) => lacking.has(id))));
 }
 
 /** Records that this access leads to another account. @param until when the next test is due, epoch ms */

@@ -6,7 +6,7 @@ import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
 import type { FencedDatabase } from '../lease.ts';
 import { readSetting, writeSetting } from '../settings/settings.ts';
-import { CONSENT, CONSENT_AT } from '../gate/account.ts';
+import { CONSENT } from '../gate/account.ts';
 import { coversInbox, listsText, type Scope } from './scope.ts';
 import { OPEN_PASS } from './states.ts';
 
@@ -114,11 +114,8 @@ export class Passes {
   }
 
   /** Records that a consent to another account is used: the mirror has the inboxes that its pass has read. */
-  async useConsent(passId: number, now: number): Promise<void> {
-    await this.#fenced.write(async (tx) => {
-      await writeSetting(tx, CONSENT, String(passId));
-      await writeSetting(tx, CONSENT_AT, iso(now));
-    });
+  async useConsent(passId: number): Promise<void> {
+    await this.#fenced.write((tx) => writeSetting(tx, CONSENT, String(passId)));
   }
 
   /** The id of the pass whose consent to another account was used last; null if none was. */

@@ -6,6 +6,7 @@ import type { Dialect } from '../../database/dialect.ts';
 import { iso, isoOrNull } from '../../database/instants.ts';
 import { layBookmarks } from '../bookmarks/lay.ts';
 import { abandonRound } from '../bookmarks/rounds.ts';
+import { keepListedInboxes } from '../gate/account.ts';
 import type { FencedDatabase } from '../lease.ts';
 import { refuseEnded } from './ended.ts';
 import { SweepReader } from './reader.ts';
@@ -274,6 +275,7 @@ async function completeSweep(tx: Sql, dialect: Dialect, sweep: Sweep, now: numbe
       sweep.inboxId,
       iso(now),
     );
+  if (sweep.list === 'inboxes' && sweep.withoutId === 0) await keepListedInboxes(tx);
   await layBookmarks(tx, dialect, sweep, now);
   await tx.execute(
     `DELETE FROM sweep_pages WHERE ${dialect.oneOfFew(

@@ -16,12 +16,12 @@ import {
   isMost,
   isOther,
   isProof,
-  isReplacedOne,
   isSameAddress,
   type ListedInbox,
   otherAccount,
   readingOf,
   showsAny,
+  showsReplaced,
 } from './marks.ts';
 
 /** The pages of a list by the token that leads to them; null leads to the first. */
@@ -170,13 +170,14 @@ export class AccountCheck {
       : await this.#otherShown(client, options, known, { listed, isComplete, access });
     if (this.accessId() !== accessId(access)) return await this.readInboxes(client, options, false);
     if (other !== null) throw await this.#refuse(access, known, other);
-    await this.#record(access, known);
+    await this.#record(access, known, accepts ? listed : null);
     return pages;
   }
 
   /**
    * The error that names another account, if the listed inboxes or questions about those of the mirror show
-   * one, or if a new access shows too few of the mirror's: single inboxes may be shared.
+   * one, or if a new access shows too few of the mirror's: single inboxes may be shared. So may those of an
+   * account that a consent has replaced.
    * @throws MirrorError the error of a request
    */
   async #otherShown(
@@ -190,10 +191,16 @@ export class AccountCheck {
     const reading = readingOf(known, access, this.#deps.clock.now());
     if (isOther(known.inboxes, listed, { isComplete, ...reading })) return shown(listed);
     if (isProof(known.inboxes, listed, reading)) return null;
-    if (isCertain(known, access) && !isReplacedOne(known, listed)) return null;
-    const { strangers, showsOurs } = await askById(client, options, known.inboxes, { listed, isComplete });
+    const isReplaced = showsReplaced(known, listed);
+    if (isCertain(known, access) && !isReplaced) return null;
+    const showsOne = showsAny(known.inboxes, listed) && !isReplaced;
+    const { strangers, showsOurs } = await askById(client, options, known.inboxes, {
+      listed,
+      isComplete,
+      showsOne,
+    });
     if (strangers.length > 0) return shown(strangers);
-    return showsOurs || showsAny(known.inboxes, listed) ? null : shown(listed);
+    return showsOurs || showsOne ? null : shown(listed);
   }
 
   /**
@@ -218,8 +225,14 @@ export class AccountCheck {
     return error;
   }
 
-  async #record(access: Access, known: KnownAccount): Promise<void> {
-    if (!isCertain(known, access)) await this.#deps.mirror.proveAccount(access);
+  /** @param accepted the inboxes that the account of a consent lists; null without a consent */
+  async #record(
+    access: Access,
+    known: KnownAccount,
+    accepted: readonly ListedInbox[] | null = null,
+  ): Promise<void> {
+    const ids = accepted?.map(({ id }) => id) ?? null;
+    if (ids !== null || !isCertain(known, access)) await this.#deps.mirror.proveAccount(access, ids);
     this.#proven = accessId(access);
   }
 }

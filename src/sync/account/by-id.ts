@@ -1,15 +1,7 @@
 import { isMirrorError, type MirrorError } from '../../core/errors.ts';
 import type { KnownInbox } from '../../mirror/gate/account.ts';
 import type { CallOptions, Client, Found } from '../../service/client.ts';
-import {
-  emailOf,
-  expectedOf,
-  isMost,
-  isSameAddress,
-  lackingIn,
-  type ListedInbox,
-  showsAny,
-} from './marks.ts';
+import { emailOf, expectedOf, isMost, isSameAddress, lackingIn, type ListedInbox } from './marks.ts';
 
 /** The first 3 inboxes that are requested by their ids, or that the service returns so, decide. */
 export const MOST_SHOWN = 3;
@@ -43,15 +35,16 @@ interface ById {
 /**
  * Asks by their ids for inboxes of the mirror that are not listed, until the service returns three. Suspects
  * are asked for only if all are suspects: they may be of an account that was replaced.
+ * @param list `showsOne`: it has an inbox of the mirror, and none that a consent has replaced
  * @throws MirrorError the first failure but a 403, if the questions returned no inbox or a 429 ended them,
- *   and the list shows no inbox of the mirror, or is not complete after a 429
+ *   and not `showsOne`, or the list is not complete after a 429
  * @throws any other error at once: further questions would meet it too
  */
 export async function askById(
   client: Client,
   options: CallOptions,
   known: readonly KnownInbox[],
-  { listed, isComplete }: InboxesShown,
+  { listed, isComplete, showsOne }: InboxesShown & { readonly showsOne: boolean },
 ): Promise<ById> {
   const once = { ...options, tries: 1, isServiceTest: true };
   const lacking = lackingIn(expectedOf(known), listed).slice(0, MOST_LACKING_ASKED);
@@ -79,7 +72,7 @@ export async function askById(
   }
   const decides = returned > 0 && !isCut;
   // After a 429 a complete list is safe: the lists of inboxes that it lacks are not read.
-  const mayBeRead = showsAny(known, listed) && (isComplete || !isCut);
+  const mayBeRead = showsOne && (isComplete || !isCut);
   if (fault !== null && !decides && !mayBeRead) throw fault;
   return {
     strangers: !isCut && isMost(strangers.length, returned) ? strangers : [],

@@ -135,14 +135,9 @@ export function showsAny(known: readonly KnownInbox[], listed: readonly ListedIn
   return compare(known, listed).same > 0;
 }
 
-/**
- * True if the list has none of the expected inboxes, but one that was missing when a consent was used: it may
- * be the list of the account before that.
- */
-export function isReplacedOne({ inboxes, consentAt }: KnownAccount, listed: readonly ListedInbox[]): boolean {
-  if (consentAt === null || showsAny(inboxes, listed)) return false;
-  const ids = new Set(listed.map(({ id }) => id));
-  return inboxes.some((inbox) => ids.has(inbox.id) && missingFrom(inbox) <= consentAt.getTime());
+/** True if the list has an inbox that a consent has replaced: it may be the list of an earlier account. */
+export function showsReplaced({ replaced }: KnownAccount, listed: readonly ListedInbox[]): boolean {
+  return listed.some(({ id }) => replaced.has(id));
 }
 
 /** True for more than half of all, and for two or more that are exactly half. */

@@ -254,7 +254,7 @@ function checkClock({ clock, mirror }: Session, { serviceTime }: Ping, tookMs: n
 
 /** @throws MirrorError `OTHER_ACCOUNT` */
 async function checkAccount({ mirror, access, clock }: Session, { rows, isWhole }: Ping): Promise<Check> {
-  const { hasAllIds, inboxesOf, isOther, otherAccount, readingOf, showsAny } =
+  const { hasAllIds, inboxesOf, isOther, isProof, otherAccount, readingOf, showsAny, showsReplaced } =
     await import('../../../sync/account/marks.ts');
   const name = 'account';
   const known = await mirror.account();
@@ -267,6 +267,12 @@ async function checkAccount({ mirror, access, clock }: Session, { rows, isWhole 
     throw otherAccount(known, { listed, address: access().address });
   if (!reading.isProven && !showsAny(known.inboxes, listed))
     return { name, verdict: 'skipped', message: 'the service lists no inbox of the mirror: a sync decides' };
+  if (showsReplaced(known, listed) && !isProof(known.inboxes, listed, reading))
+    return {
+      name,
+      verdict: 'skipped',
+      message: 'the service lists inboxes of an earlier account: a sync decides',
+    };
   return { name, verdict: 'ok', message: "is the mirror's" };
 }
 

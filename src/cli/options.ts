@@ -19,7 +19,13 @@ export const listsArgument = (): Argument =>
   new Argument('[lists...]', `${LIST_NAMES.join(', ')} (default: all)`);
 
 export const inboxOption = (meaning = 'only this inbox: its id or its name'): Option =>
-  new Option('--inbox <inbox>', meaning).argParser(notEmpty);
+  new Option('--inbox <inbox>', meaning).argParser(oneInbox);
+
+/** A command would read the last one only. @param previous the value before, if the option is repeated */
+function oneInbox(text: string, previous: string | undefined): string {
+  if (previous !== undefined) throw new InvalidArgumentError('A command takes one inbox only.');
+  return notEmpty(text);
+}
 
 /** Refuses an empty value: it usually comes from a shell variable that is not set. */
 export function notEmpty(text: string): string {

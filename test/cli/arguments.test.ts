@@ -59,3 +59,16 @@ test.each([
   });
   expect(program.sandbox.arrivals).toEqual([]);
 });
+
+test.each([['sync'], ['resync'], ['changes'], ['lookup', 'user', '--email', 'jane@example.com']])(
+  'a second --inbox of `%s` is a usage error, and nothing is sent',
+  async (...command) => {
+    const program = await testProgram();
+    const { exitCode, stderr } = await program.run(...command, '--inbox', '20117', '--inbox', '20118');
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain(
+      "'--inbox <inbox>' argument '20118' is invalid. A command takes one inbox only.",
+    );
+    expect(program.sandbox.arrivals).toEqual([]);
+  },
+);

@@ -72,11 +72,7 @@ export class Address {
     const { protocol, hostname } = this.#url;
     if (code === 'ENOTFOUND')
       return `The name of the service, or of its proxy, does not resolve. ${this.#check()}`;
-    if (rejectsCertificate(code))
-      return (
-        `The certificate of ${hostname} cannot be trusted. ${this.#check()} ` +
-        'If your organisation has its own authority, name the file of its certificate in INBOX_API_CA_FILE.'
-      );
+    if (rejectsCertificate(code)) return certificateFault(code, hostname, this.#check());
     if (code === 'EPROTO' && /wrong version number|packet length too long|http request/i.test(message))
       return `The port answers without TLS. ${this.#check()} It says https, and the port may speak http.`;
     if (code === 'ERR_PROXY_TUNNEL' && /: HTTP\S* 40[37]/.test(message))
@@ -106,6 +102,19 @@ export class Address {
       socket.once('secureConnect', end(true)).once('error', end(false)).once('close', end(false));
     });
   }
+}
+
+/** @param check the sentence that names the address and the network */
+function certificateFault(code: string | null, hostname: string, check: string): string {
+  if (code === 'CERT_HAS_EXPIRED')
+    return `The certificate of ${hostname} has expired, or the clock of this machine is wrong. ${check}`;
+  if (code === 'CERT_NOT_YET_VALID')
+    return `The certificate of ${hostname} is not valid yet, or the clock of this machine is wrong. ${check}`;
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return `The certificate is not for ${hostname}. ${check}`;
+  return (
+    `The certificate of ${hostname} cannot be trusted. ${check} ` +
+    'If your organisation has its own authority, name the file of its certificate in INBOX_API_CA_FILE.'
+  );
 }
 
 function configError(path: string, problem: string): MirrorError {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { createHttp } from '../../src/service/http.ts';
 import { readConfig } from '../../src/session/config/config.ts';
-import { AUTHORITY } from '../support/certificates.ts';
+import { AUTHORITY, EXPIRED, OTHER_NAME } from '../support/certificates.ts';
 import { startDaemon } from '../support/daemon-process.ts';
 import { temporaryDatabase } from '../support/mirror.ts';
 import { mirrorFile, type TestProgram, testProgram } from '../support/program.ts';
@@ -44,6 +44,16 @@ test('a certificate of an unknown authority is a configuration error, until INBO
   writeFileSync(join(program.folder, 'ca.pem'), AUTHORITY);
   program.env['INBOX_API_CA_FILE'] = 'ca.pem';
   expect(await program.run('sync')).toMatchObject({ exitCode: 0 });
+});
+
+test('a certificate that has expired, or is for another name, is told from one of an unknown authority', async () => {
+  const program = await programFor('');
+  writeFileSync(join(program.folder, 'ca.pem'), EXPIRED.cert + OTHER_NAME.cert);
+  program.env['INBOX_API_CA_FILE'] = 'ca.pem';
+  program.env['INBOX_API_URL'] = `https://127.0.0.1:${await serveHttps(program.sandbox, EXPIRED)}/v1`;
+  await expectConfigError(program, /has expired, or the clock.*INBOX_API_URL/s);
+  program.env['INBOX_API_URL'] = `https://127.0.0.1:${await serveHttps(program.sandbox, OTHER_NAME)}/v1`;
+  await expectConfigError(program, /is not for 127\.0\.0\.1\./);
 });
 
 test('http to a port of https is a configuration error, and https to a port of http', async () => {

@@ -21,9 +21,9 @@ export const serveHttp = async (listener: RequestListener): Promise<number> =>
   await listenOn(createServer(listener));
 
 /** Serves a sandbox over https, with a certificate of an authority that no system knows. */
-export async function serveHttps(sandbox: Sandbox): Promise<number> {
+export async function serveHttps(sandbox: Sandbox, certificate = LOCALHOST): Promise<number> {
   return await listenOn(
-    createSecureServer(LOCALHOST, (request, response) => {
+    createSecureServer(certificate, (request, response) => {
       const headers = request.headers as Record<string, string | undefined>;
       void sandbox
         .handle({ method: request.method ?? '', path: request.url ?? '', headers })

@@ -8,7 +8,8 @@ import { openDatabase } from '../../src/database/open.ts';
 import { type Answer, BIN, dataOf, startAssistant } from '../support/assistant.ts';
 import { newPlace, temporaryFolder } from '../support/mirror.ts';
 import { urlOf } from '../support/provider.ts';
-import { firstInbox } from '../support/rows.ts';
+import { firstIds, firstInbox, removeConversations, reportOn } from '../support/rows.ts';
+import { syncedMirror, syncTwice } from '../support/settle.ts';
 import { freshMirrorFile } from '../support/template.ts';
 import { rule } from '../support/rule.ts';
 import { livelyMirror, livelyWeek } from '../views/lively.ts';
@@ -303,4 +304,24 @@ rule('the server ends when its client closes stdin', async () => {
   child.stdin.end();
   const [code] = (await once(child, 'exit')) as [number];
   expect(code).toBe(0);
+});
+
+test('each result says which rows are missing at the service and still count', async () => {
+  const place = await freshMirrorFile();
+  const mirror = await syncedMirror(100, { path: place });
+  const assistant = await startAssistant(urlOf(place));
+  const calls = [
+    ['query', { sql: 'SELECT count(*) FROM backlog_now' }],
+    ['changes', { list: 'tags' }],
+    ['freshness', {}],
+  ] as const;
+  for (const [tool, input] of calls) expect((await assistant.ask(tool, input)).text).not.toContain('missing');
+  const { id, conversations } = firstInbox(mirror.sandbox);
+  removeConversations(mirror, id, firstIds(conversations, 30));
+  expect(reportOn(await syncTwice(mirror), 'conversations')).toMatchObject({ held: 30 });
+  for (const [tool, input] of calls)
+    expect((await assistant.ask(tool, input)).text).toContain(
+      'WARNING: 30 conversations are missing at the service and still count, until a person confirms that ' +
+        'they are gone. Say so with any figure in which they may count.',
+    );
 });

@@ -371,6 +371,21 @@ describe('another account behind the mirror', () => {
     expect(await contents(mirror)).toEqual(before);
   });
 
+  test('is found when the list of inboxes begins again at its first page, because a token was refused', async () => {
+    const on = { now: false };
+    const many = { conversations: Array.from({ length: 25 }, () => 0) };
+    const mirror = await synced({ wrapHttp: withIds((id) => `9${id}`, on), sandbox: many, pageSize: 20 });
+    const before = await contents(mirror);
+    mirror.sandbox.script(({ path }) => {
+      if (on.now || !path.includes('next_page')) return undefined;
+      on.now = true;
+      return { status: 400, body: '{"errors": [{"message": "next_page has expired"}]}' };
+    });
+    expect((await mirror.sync()).stopped).toEqual(OTHER_ACCOUNT);
+    expect(on.now).toBe(true);
+    expect(await contents(mirror)).toEqual(before);
+  });
+
   test('is found after four pages if the pages are large, because all of them stay in memory', async () => {
     const { writer, clock } = await synced();
     const raw = 'x'.repeat(10_000_000);

@@ -53,6 +53,31 @@ describe('conversations that wait for an answer that decides', () => {
     expect(await deleted(mirror)).toBe(0);
   });
 
+  test('are not asked for in a sweep in which the service knows no row by its id', async () => {
+    const mirror = await syncedMirror(40);
+    const inbox = firstInbox(mirror.sandbox);
+    const waiting = firstIds(inbox.conversations, 5);
+    hide(mirror, waiting, '403');
+    await mirror.sync({ lists: ['conversations'] });
+    mirror.clock.advance(DAY);
+    const fresh = firstIds(inbox.conversations, 1, 20);
+    removeConversations(mirror, inbox.id, fresh);
+    const asked = new Set<string>();
+    mirror.sandbox.script(({ path }) => {
+      const [, id] = /conversations\/(\d+)$/.exec(path) ?? [];
+      if (id === undefined) return undefined;
+      asked.add(id);
+      return { status: 404 };
+    });
+    await mirror.sync({ lists: ['conversations'] });
+    expect(waiting.filter((id) => asked.has(id))).toEqual([]);
+    expect(asked).toContain(fresh[0]);
+    hide(mirror, waiting, '403');
+    mirror.clock.advance(DAY);
+    await mirror.sync({ lists: ['conversations'] });
+    expect(await deleted(mirror)).toBe(1);
+  });
+
   test.each(KINDS)('hold up no other deletion, however many they are: %s', async (kind) => {
     const mirror = await syncedMirror(400);
     const inbox = firstInbox(mirror.sandbox);

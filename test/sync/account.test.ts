@@ -58,7 +58,7 @@ async function movable(hidden: number): Promise<{ mirror: TestMirror; move: () =
  * mirror does not know. Either list of inboxes may be `cut` to so many rows. One account may answer at the
  * address of the other.
  */
-async function exchangeable(shared: number) {
+async function exchangeable(shared: number, { pageSize }: { pageSize?: number } = {}) {
   const clock = new TestClock();
   const accounts = { own: memoryService(SMALL, clock), other: memoryService(SMALL, clock) };
   const { world } = accounts.other.sandbox;
@@ -87,6 +87,7 @@ async function exchangeable(shared: number) {
   const mirror = await quickMirror({
     clock,
     service: { ...accounts.own, http },
+    ...(pageSize !== undefined && { pageSize }),
     address: () => `http://${state.shown}.example/v1`,
   });
   const pass = async (spec: Parameters<TestMirror['sync']>[0] = {}): Promise<unknown> => {
@@ -324,7 +325,7 @@ describe('another account behind the mirror', () => {
       },
     ],
     [
-      'the pass of the consent failed amid its inboxes',
+      'the questions failed in the pass of the consent',
       0,
       async ({ accounts, pass }) => {
         accounts.other.sandbox.script(undefined);
@@ -336,7 +337,7 @@ describe('another account behind the mirror', () => {
     const { mirror, accounts, state, pass } = story;
     await pass();
     state.shown = 'other';
-    if (why.includes('failed')) answerById(accounts.other.sandbox, 500);
+    if (why.includes('questions failed')) answerById(accounts.other.sandbox, 500);
     await pass({ acceptAccount: true });
     await then(story);
     for (let nth = 0; nth < 4; nth += 1) expect(await pass()).toBeNull();
@@ -346,6 +347,60 @@ describe('another account behind the mirror', () => {
     expect(await contents(mirror)).toEqual(before);
     state.answers = null;
     expect(await pass()).toBeNull();
+  });
+
+  test('that a consent has replaced brings no row back if its inboxes are asked for by id only', async () => {
+    const { mirror, accounts, state, pass } = await exchangeable(0);
+    await pass();
+    state.shown = 'other';
+    answerById(accounts.other.sandbox, 500);
+    await pass({ acceptAccount: true });
+    const before = await contents(mirror);
+    const { world } = accounts.own.sandbox;
+    for (const id of world.inboxes.keys()) world.addConversation(id, { status: 'pending' });
+    state.answers = 'own';
+    // The sweep of the consent has read the whole list, and asks for the inboxes that it lacks.
+    for (let nth = 0; nth < 3; nth += 1) await pass();
+    expect(await contents(mirror)).toEqual(before);
+    state.answers = null;
+    accounts.other.sandbox.script(undefined);
+    expect(await pass()).toBeNull();
+  });
+
+  test('that a consent has replaced is refused while only a part of the list of the other one was read', async () => {
+    const { mirror, accounts, state, pass } = await exchangeable(0, { pageSize: 10 });
+    for (const [at, { sandbox }] of Object.values(accounts).entries())
+      for (let nth = 0; nth < 8; nth += 1)
+        sandbox.world.addInbox({ id: `${70_000 + 100 * at + nth}`, email: `${at}-${nth}@many.example` });
+    await pass();
+    state.shown = 'other';
+    accounts.other.sandbox.script(({ path }) => (path.includes('next_page') ? 'reset' : undefined));
+    await pass({ acceptAccount: true });
+    const before = await contents(mirror);
+    state.answers = 'own';
+    // It does not know the other one's page token, so that the list begins again.
+    let isRefused = false;
+    accounts.own.sandbox.script(({ path }) => {
+      if (isRefused || !path.includes('next_page')) return undefined;
+      isRefused = true;
+      return { status: 400 };
+    });
+    for (let nth = 0; nth < 3; nth += 1) expect(await pass()).toEqual(OTHER_ACCOUNT);
+    expect(await contents(mirror)).toEqual(before);
+  });
+
+  test('that a consent has replaced is refused although the list of the other one was empty then', async () => {
+    const { mirror, state, pass } = await exchangeable(0);
+    await pass();
+    [state.shown, state.cut] = ['other', 0];
+    expect(await pass({ acceptAccount: true })).toBeNull();
+    expect(await pass({ kind: 'resync', acceptDeletes: true })).toBeNull();
+    state.cut = Infinity;
+    expect(await pass()).toBeNull();
+    const before = await contents(mirror);
+    state.answers = 'own';
+    for (let nth = 0; nth < 3; nth += 1) expect(await pass()).toEqual(OTHER_ACCOUNT);
+    expect(await contents(mirror)).toEqual(before);
   });
 
   test('is refused at the address of the first one, although its list is empty, once its own is refused', async () => {
@@ -868,6 +923,28 @@ describe('the same account', () => {
       expect((await mirror.sync()).stopped).toBeNull();
     },
   );
+
+  test('may take up an inbox that a consent has given up, while half of the others are archived', async () => {
+    const mirror = await synced({ sandbox: { conversations: [3, 3, 3, 3, 3] } });
+    const { world } = mirror.sandbox;
+    const [one, ...others] = [...world.inboxes.keys()];
+    world.removeInbox(one!);
+    expect((await mirror.sync({ acceptAccount: true })).stopped).toBeNull();
+    mirror.clock.advance(HOUR);
+    world.restoreInbox(one!);
+    for (const id of others.slice(0, 2)) world.removeInbox(id);
+    expect((await mirror.sync()).stopped).toBeNull();
+  });
+
+  test('may go on to read an inbox that a consent has given up, if the service returns it by its id', async () => {
+    const { mirror, move } = await movable(1);
+    const inbox = firstInbox(mirror.sandbox);
+    move();
+    expect((await mirror.sync({ acceptAccount: true })).stopped).toBeNull();
+    expect(await count(mirror.database, `inboxes WHERE id = '${inbox.id}' AND missing_since IS NULL`)).toBe(
+      1,
+    );
+  });
 
   test('is known from the first of several pages, which costs no further request', async () => {
     const many = { conversations: Array.from({ length: 25 }, () => 0) };

@@ -5,13 +5,19 @@ import { isOther, type ListedInbox, otherAccount } from '../../src/sync/account/
 const NOW = Date.parse('2026-03-02T08:00:00Z');
 
 /**
- * An inbox of the mirror: `1`; `1?` is a suspect since today, `1??` one for longer, `1x` has a tombstone, `1 a@b.c` another
- * address, `1 -` none.
+ * An inbox of the mirror: `1`; `1?` is a suspect since today, `1??` one for longer, `1x` has a tombstone, a consent has
+ * replaced `1^`, `1 a@b.c` has another address, `1 -` none.
  */
 function known(text: string): KnownInbox {
-  const [, id = '', mark = '', email = `${id}@x.y`] = /^(\d+)(\??\??|x)(?: (\S+))?$/.exec(text) ?? [];
+  const [, id = '', mark = '', email = `${id}@x.y`] = /^(\d+)(\??\??|x|\^)(?: (\S+))?$/.exec(text) ?? [];
   const missingSince = mark.startsWith('?') ? new Date(mark === '?' ? '2026-03-02' : '2026-03-01') : null;
-  return { id, email: email === '-' ? null : email, missingSince, deleted: mark === 'x' };
+  return {
+    id,
+    email: email === '-' ? null : email,
+    missingSince,
+    deleted: mark === 'x',
+    replaced: mark === '^',
+  };
 }
 
 /** An inbox in an answer. `1 !` cannot be read but for its id. */
@@ -49,6 +55,15 @@ test.each<[boolean, string, string[], string[], boolean, boolean?]>([
   [true, 'those that have been suspects for longer', ['1??', '2??', '3?', '4?'], ['1', '2'], WHOLE, false],
   [false, 'inboxes with a tombstone absent', ['1x', '2x', '3'], ['3', '7', '8'], WHOLE],
   [false, 'an inbox with a tombstone is back', ['1x', '2'], ['1'], WHOLE],
+  [false, 'those of a consent, without the others that it has replaced', ['1^', '2^', '3'], ['3'], WHOLE],
+  [
+    true,
+    'those that a consent has replaced, behind a new access',
+    ['1^', '2^', '3'],
+    ['1', '2'],
+    WHOLE,
+    false,
+  ],
   [false, 'any inbox, where the mirror has no live one', ['1x'], ['7'], WHOLE],
   [false, 'one of three on the first pages, and many unknown', ['1', '2', '3'], ['1', '7', '8', '9'], PART],
   [true, 'none of three on the first pages', ['1', '2', '3'], ['7', '8', '9'], PART],

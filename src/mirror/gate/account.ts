@@ -11,6 +11,8 @@ export interface KnownInbox {
   /** Since when its list has left it out, even if the service returns it by its id; null if it is listed. */
   readonly missingSince: Date | null;
   readonly deleted: boolean;
+  /** A consent has replaced it, and no complete list has had it since: it may be of an earlier account. */
+  readonly replaced: boolean;
 }
 
 /** The marks of the mirror's account. */
@@ -25,11 +27,6 @@ export interface KnownAccount {
   readonly access: string | null;
   /** Since when the service has shown another account; null if it does not. */
   readonly refusedSince: Date | null;
-  /**
-   * The ids of inboxes that the account of a consent did not list, nor a complete list since: they may be of
-   * an earlier account.
-   */
-  readonly replaced: ReadonlySet<string>;
 }
 
 /** Another account behind the address or the key. No request but a rare test is sent before `until`. */
@@ -81,6 +78,7 @@ export async function readAccount(database: Database): Promise<KnownAccount> {
   );
   const address = await readSetting(database, ADDRESS);
   const fingerprint = await readSetting(database, KEY);
+  const replaced = new Set(await readReplaced(database));
   return {
     inboxes: rows.map(
       ({ id, email, missing_since: missing, unlisted_since: unlisted, deleted_at: deleted }) => ({
@@ -88,20 +86,20 @@ export async function readAccount(database: Database): Promise<KnownAccount> {
         email,
         missingSince: missing ?? unlisted,
         deleted: deleted !== null,
+        replaced: replaced.has(id),
       }),
     ),
     address,
     fingerprint,
     access: address === null || fingerprint === null ? null : accessId({ address, fingerprint }),
     refusedSince: refused?.account_since ?? null,
-    replaced: new Set(await readReplaced(database)),
   };
 }
 
 /**
  * Records that this access leads to the mirror's account.
- * @param accepted the ids of the inboxes that the account of a consent lists; null without a consent. An
- *   empty list replaces no inbox: it shows no account
+ * @param accepted the ids of the inboxes that the account of a consent lists: it replaces all others; null
+ *   without a consent
  */
 export async function proveAccount(
   { write }: FencedDatabase,
@@ -109,7 +107,7 @@ export async function proveAccount(
   accepted: readonly string[] | null = null,
 ): Promise<void> {
   await write(async (tx) => {
-    if (accepted !== null && accepted.length > 0) await replaceAllBut(tx, accepted);
+    if (accepted !== null) await replaceAllBut(tx, accepted);
     await writeSetting(tx, ADDRESS, access.address);
     await writeSetting(tx, KEY, access.fingerprint);
     await tx.execute(
@@ -125,10 +123,10 @@ async function readReplaced(sql: Pick<Sql, 'query'>): Promise<string[]> {
 }
 
 async function replaceAllBut(tx: Sql, accepted: readonly string[]): Promise<void> {
-  const live = await tx.query<{ id: string }>(`SELECT id FROM inboxes WHERE deleted_at IS NULL`);
-  const replaced = new Set([...(await readReplaced(tx)), ...live.map(({ id }) => id)]);
-  for (const id of accepted) replaced.delete(id);
-  await writeSetting(tx, REPLACED, JSON.stringify([...replaced]));
+  const known = await tx.query<{ id: string }>(`SELECT id FROM inboxes`);
+  const kept = new Set(accepted);
+  const replaced = known.flatMap(({ id }) => (kept.has(id) ? [] : id));
+  await writeSetting(tx, REPLACED, JSON.stringify(replaced));
 }
 
 /** After a complete list of inboxes: those that it has are the account's, and no longer replaced. */

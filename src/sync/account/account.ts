@@ -9,6 +9,7 @@ import type { CallOptions, Client, Page } from '../../service/client.ts';
 import { askById, type InboxesShown, MOST_SHOWN } from './by-id.ts';
 import {
   emailOf,
+  expectedOf,
   hasAllIds,
   inboxesOf,
   isCertain,
@@ -39,6 +40,13 @@ const MOST_AHEAD = 50;
 
 /** No further page is read ahead once the rows of those in memory have this many characters. */
 const MOST_AHEAD_CHARACTERS = 32 * 1024 * 1024;
+
+const OTHER_ADDRESS =
+  "the inbox has another address there, and the list of inboxes shows too few of the mirror's to tell " +
+  'whose it is; `sync --accept-account` accepts it';
+const EARLIER_ACCOUNT =
+  'a consent has replaced the inbox, and the service returned none of those that it lists: the earlier ' +
+  'account may have answered';
 
 interface AccountDeps {
   readonly mirror: Writer;
@@ -96,9 +104,9 @@ export class AccountCheck {
    */
   async judgeByInbox(client: Client, call: CallOptions): Promise<'ours' | 'other' | 'unknown'> {
     const options = { ...call, tries: 1, isServiceTest: true };
-    const known = (await this.#deps.mirror.account()).inboxes.filter(isLive).slice(0, MOST_SHOWN);
+    const known = expectedOf((await this.#deps.mirror.account()).inboxes);
     try {
-      for (const { id, email } of known) {
+      for (const { id, email } of known.slice(0, MOST_SHOWN)) {
         const found = await this.sendProven(client, options, () => client.getInbox(id, options));
         if (found !== null)
           return found.item.id === id && isSameAddress(email, emailOf(found.item)) ? 'ours' : 'other';
@@ -191,7 +199,7 @@ export class AccountCheck {
     const reading = readingOf(known, access, this.#deps.clock.now());
     if (isOther(known.inboxes, listed, { isComplete, ...reading })) return shown(listed);
     if (isProof(known.inboxes, listed, reading)) return null;
-    const isReplaced = showsReplaced(known, listed);
+    const isReplaced = showsReplaced(known.inboxes, listed);
     if (isCertain(known, access) && !isReplaced) return null;
     const showsOne = showsAny(known.inboxes, listed) && !isReplaced;
     const { strangers, showsOurs } = await askById(client, options, known.inboxes, {
@@ -204,14 +212,23 @@ export class AccountCheck {
   }
 
   /**
-   * True if an inbox that its list lacks has another address than the mirror knows, and that list shows too
-   * few of the mirror's inboxes to prove the account: the inbox may be another account's.
+   * Why an inbox that its list lacks, and that the service has returned by its id, may be another account's;
+   * null if it is the mirror's. It may be if a consent has replaced it, and the account of the consent does
+   * not answer now; or if it has another address than the mirror knows, and the list shows too few inboxes of
+   * the mirror to prove the account.
+   * @param accepts a person has accepted the account, with its addresses
    */
-  async isStranger(item: Item): Promise<boolean> {
+  async doubtOf(item: Item, client: Client, call: CallOptions, accepts: boolean): Promise<string | null> {
     const live = (await this.#deps.mirror.account()).inboxes.filter(isLive);
     const known = live.find(({ id }) => id === item.id);
-    if (known === undefined || isSameAddress(known.email, emailOf(item))) return false;
-    return isMost(live.filter(({ missingSince }) => missingSince !== null).length, live.length);
+    if (known === undefined) return null;
+    // After a consent to an empty list, the account shows none but those.
+    const hasOwn = live.some(({ replaced }) => !replaced);
+    if (known.replaced && hasOwn && (await this.judgeByInbox(client, call)) !== 'ours')
+      return EARLIER_ACCOUNT;
+    if (accepts || isSameAddress(known.email, emailOf(item))) return null;
+    const missing = live.filter(({ missingSince }) => missingSince !== null);
+    return isMost(missing.length, live.length) ? OTHER_ADDRESS : null;
   }
 
   /** Records that the service shows another account. @returns the error that says so */

@@ -46,7 +46,8 @@ export function inboxesOf({ items, rejects }: Pick<Page, 'items' | 'rejects'>): 
 
 /**
  * The live inboxes that the service should list: those that its last complete list had. If it had none, those
- * that have been missing for the shortest time: others may be of an account that was replaced.
+ * that have been missing for the shortest time: others may be of an account that was replaced. Those that a
+ * consent has replaced come last.
  */
 export function expectedOf(known: readonly KnownInbox[]): readonly KnownInbox[] {
   const live = known.filter(isLive);
@@ -56,8 +57,9 @@ export function expectedOf(known: readonly KnownInbox[]): readonly KnownInbox[] 
 }
 
 /** The instant from which an inbox has been missing, epoch ms; infinite if the last list had it. */
-function missingFrom({ missingSince }: KnownInbox): number {
-  return missingSince?.getTime() ?? Infinity;
+function missingFrom({ missingSince, replaced }: KnownInbox): number {
+  // Until the pass of the consent has read the whole list, no mark says that the inbox is missing.
+  return replaced ? 0 : (missingSince?.getTime() ?? Infinity);
 }
 
 /** The live inboxes that are not listed. */
@@ -135,9 +137,14 @@ export function showsAny(known: readonly KnownInbox[], listed: readonly ListedIn
   return compare(known, listed).same > 0;
 }
 
-/** True if the list has an inbox that a consent has replaced: it may be the list of an earlier account. */
-export function showsReplaced({ replaced }: KnownAccount, listed: readonly ListedInbox[]): boolean {
-  return listed.some(({ id }) => replaced.has(id));
+/**
+ * True if the list has inboxes that a consent has replaced, and no more of the expected ones: it may be the
+ * list of an earlier account.
+ */
+export function showsReplaced(known: readonly KnownInbox[], listed: readonly ListedInbox[]): boolean {
+  const ids = new Set(listed.map(({ id }) => id));
+  const back = known.filter(({ id, replaced }) => replaced && ids.has(id)).length;
+  return back > 0 && back >= compare(known, listed).same;
 }
 
 /** True for more than half of all, and for two or more that are exactly half. */

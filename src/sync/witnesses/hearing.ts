@@ -114,10 +114,6 @@ export function isResumedSearch(sweep: Sweep, { askedBefore }: Settling): boolea
   return askedBefore && !byIdentity(sweep);
 }
 
-const STRANGER =
-  "the inbox has another address there, and the list of inboxes shows too few of the mirror's to tell " +
-  'whose it is; `sync --accept-account` accepts it';
-
 class Hearing {
   readonly answers = new Map<string, Heard>();
   readonly #deps: SweepDeps;
@@ -219,10 +215,9 @@ class Hearing {
     const { account, client } = this.#deps;
     try {
       const answer = await this.#proven(() => askFor(client, this.#sweep, suspect, this.#call));
-      const isInbox = answer.kind === 'there' && this.#sweep.list === 'inboxes' && !this.#acceptAccount;
-      return isInbox && (await account.isStranger(answer.item))
-        ? { kind: 'open', refusal: STRANGER }
-        : answer;
+      if (answer.kind !== 'there' || this.#sweep.list !== 'inboxes') return answer;
+      const refusal = await account.doubtOf(answer.item, client, this.#call, this.#acceptAccount);
+      return refusal === null ? answer : { kind: 'open', refusal };
     } catch (error) {
       if (isThrottledQuestion(error, this.#askedBefore)) {
         // The row was asked for: the next time, others go first.

@@ -267,7 +267,7 @@ async function checkAccount({ mirror, access, clock }: Session, { rows, isWhole 
     throw otherAccount(known, { listed, address: access().address });
   if (!reading.isProven && !showsAny(known.inboxes, listed))
     return { name, verdict: 'skipped', message: 'the service lists no inbox of the mirror: a sync decides' };
-  if (showsReplaced(known, listed) && !isProof(known.inboxes, listed, reading))
+  if (showsReplaced(known.inboxes, listed) && !isProof(known.inboxes, listed, reading))
     return {
       name,
       verdict: 'skipped',

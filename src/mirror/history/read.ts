@@ -42,6 +42,7 @@ export interface ChangeRecord {
 /** Selects changes. Every given condition must hold. */
 export interface ChangeFilter {
   readonly list?: ListName | undefined;
+  /** Changes in this inbox, and of the inbox itself, which have no `inboxId`. */
   readonly inboxId?: string | undefined;
   readonly itemId?: string | undefined;
   readonly field?: string | undefined;
@@ -131,10 +132,11 @@ async function select(
   const parameters: unknown[] = [afterId ?? 0];
   // The caller's id may exceed the range of the column's type.
   const conditions = ['id > CAST($1 AS BIGINT)'];
-  const equal = { list, inbox_id: inboxId, item_id: itemId, field };
+  const equal = { list, item_id: itemId, field };
   for (const [column, value] of Object.entries(equal)) {
     if (value !== undefined) conditions.push(`${column} = $${parameters.push(value)}`);
   }
+  if (inboxId !== undefined) conditions.push(ofInbox(`$${parameters.push(inboxId)}`, list));
   if (since !== undefined) conditions.push(`observed_at >= $${parameters.push(iso(since))}`);
   if (until !== undefined) conditions.push(`observed_at < $${parameters.push(iso(until))}`);
   const first = `FROM changes WHERE ${conditions.join(' AND ')}
@@ -152,6 +154,17 @@ async function select(
     ...parameters,
   );
   return rows.map(asRecord);
+}
+
+/**
+ * SQL: true for the changes in an inbox and for those of the inbox itself, whose `inbox_id` is null.
+ * @param parameter of the inbox's id, such as `$2`
+ */
+function ofInbox(parameter: string, list: ListName | undefined): string {
+  const inside = `inbox_id = ${parameter}`;
+  // SQLite reads the whole table for the longer condition of a list that cannot have the inbox itself.
+  if (list !== undefined && list !== 'inboxes') return inside;
+  return `(${inside} OR list = 'inboxes' AND inbox_id IS NULL AND item_id = ${parameter})`;
 }
 
 function asRecord({

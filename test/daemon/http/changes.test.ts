@@ -2,8 +2,9 @@ import { describe, expect, test } from 'vitest';
 import type { EndpointsOptions } from '../../../src/daemon/http/server.ts';
 import { type Cursor, cursorText } from '../../../src/mirror/history/cursor.ts';
 import { mirrorOn } from '../../../src/mirror/mirror.ts';
+import { GONE_AFTER_MS } from '../../support/mirror.ts';
 import { ON_SQLITE } from '../../support/provider.ts';
-import { firstInbox, parseLines } from '../../support/rows.ts';
+import { firstInbox, nthInbox, parseLines } from '../../support/rows.ts';
 import { backUp, restore } from '../../support/restore.ts';
 import { rule } from '../../support/rule.ts';
 import { type Served, served } from './served.ts';
@@ -11,6 +12,8 @@ import { type Served, served } from './served.ts';
 interface Line {
   readonly id: number;
   readonly list: string;
+  readonly inbox_id: string | null;
+  readonly item_id: string;
   readonly field: string;
 }
 
@@ -44,6 +47,50 @@ test('GET /changes returns each change exactly once, page by page, oldest first'
   expect(await lines(all, '?list=conversations&field=status')).toEqual(
     whole.filter(({ list, field }) => list === 'conversations' && field === 'status'),
   );
+});
+
+test('GET /changes of an inbox has the changes of the inbox itself, in order and page by page', async () => {
+  const all = await served({ sandbox: { conversations: [30, 10, 5, 5] } });
+  await all.sync();
+  const { world } = all.mirror.sandbox;
+  const [first = '', other = ''] = world.inboxes.keys();
+  for (const { id } of [firstInbox(all.mirror.sandbox), nthInbox(all.mirror.sandbox, 1)]) {
+    world.inboxes.get(id)!.display_name += ' (renamed)';
+    await all.sync();
+    all.mirror.sandbox.applyEvents(20);
+    await all.sync();
+  }
+  world.removeInbox(other);
+  for (let sweeps = 0; sweeps < 2; sweeps += 1) {
+    await all.sync({ lists: ['inboxes'] });
+    all.clock.advance(GONE_AFTER_MS);
+  }
+  const whole = await lines(all, '');
+  const own = (inbox: string, isOf: (line: Line) => boolean = () => true): Line[] =>
+    whole.filter(
+      (line) =>
+        (line.inbox_id === inbox || (line.list === 'inboxes' && line.item_id === inbox)) && isOf(line),
+    );
+  const ofItself = own(other, ({ list }) => list === 'inboxes');
+  expect(ofItself.map(({ field }) => field)).toEqual(['display_name', 'presence']);
+  for (const inbox of [first, other]) expect(await lines(all, `?inbox_id=${inbox}`)).toEqual(own(inbox));
+  const query = `?inbox_id=${other}`;
+  expect(await lines(all, `${query}&list=inboxes`)).toEqual(ofItself);
+  expect(await lines(all, `${query}&item_id=${other}`)).toEqual(ofItself);
+  expect(await lines(all, `${query}&field=presence`)).toEqual(
+    own(other, ({ field }) => field === 'presence'),
+  );
+  const [conversation] = own(other, ({ list }) => list === 'conversations');
+  expect(conversation).toBeDefined();
+  for (const narrower of [`item_id=${conversation?.item_id}`, 'list=conversations'])
+    expect(await lines(all, `${query}&${narrower}`)).toContainEqual(conversation);
+  expect(await lines(all, `${query}&list=conversations&item_id=${other}`)).toEqual([]);
+  const pieces: Line[] = [];
+  for (let read: Line[] = []; ; pieces.push(...read)) {
+    read = await lines(all, `${query}&limit=3&since_id=${pieces.at(-1)?.id ?? 0}`);
+    if (read.length === 0) break;
+  }
+  expect(pieces).toEqual(own(other));
 });
 
 const JSON_1 = ON_SQLITE ? '$1' : 'CAST($1 AS JSONB)';

@@ -59,7 +59,7 @@ export function addChanges(program: Command, run: Runner): void {
       'only changes after this cursor or id; store the last one to resume without loss or repeat',
     )
     .addOption(new Option('--list <list>', 'only this kind of list').choices(LIST_NAMES))
-    .addOption(inboxOption())
+    .addOption(inboxOption('only this inbox, with the changes of the inbox itself: its id or its name'))
     .option('--item <id>', 'only this conversation, tag, user or inbox', notEmpty)
     .option('--field <name>', 'only this field: status, assignee_id, tags, presence …', notEmpty)
     .option(

@@ -8,7 +8,7 @@ import { openDatabase } from '../../src/database/open.ts';
 import { type Answer, BIN, dataOf, startAssistant } from '../support/assistant.ts';
 import { newPlace, temporaryFolder } from '../support/mirror.ts';
 import { urlOf } from '../support/provider.ts';
-import { firstIds, firstInbox, removeConversations, reportOn } from '../support/rows.ts';
+import { firstIds, firstInbox, nthInbox, removeConversations, reportOn } from '../support/rows.ts';
 import { syncedMirror, syncTwice } from '../support/settle.ts';
 import { freshMirrorFile } from '../support/template.ts';
 import { rule } from '../support/rule.ts';
@@ -81,6 +81,30 @@ rule('the tools and resources are listed, all of them as reading only', async ()
   };
   expect(await read('inbox-mirror://catalogue')).toContain('backlog_now (view): How many conversations');
   expect(await read('inbox-mirror://cookbook')).toContain('# Cookbook');
+});
+
+test('changes of an inbox have those of the inbox itself', async () => {
+  const place = await freshMirrorFile();
+  const { database, sandbox } = await livelyMirror(place, 1);
+  const [first, second] = [firstInbox(sandbox), nthInbox(sandbox, 1)];
+  for (const { id } of [first, second])
+    await database.execute(
+      `INSERT INTO changes (list, item_id, field, new_value, observed_at)
+       SELECT 'inboxes', $1, 'presence', 'missing', max(observed_at) FROM changes`,
+      id,
+    );
+  const assistant = await startAssistant(urlOf(place));
+  const read = async (query: object): Promise<unknown[][]> => {
+    const { columns, rows } = dataOf(await assistant.ask('changes', { inbox: first.id, ...query })) as Table;
+    const at = ['inbox_id', 'list', 'item_id', 'new_value'].map((name) => columns.indexOf(name));
+    return rows.map((row) => at.map((column) => row[column]));
+  };
+  const gone = [null, 'inboxes', first.id, 'missing'];
+  const [newest, ...others] = await read({ limit: 3 });
+  expect(newest).toEqual(gone);
+  expect(others.map(([inbox]) => inbox)).toEqual([first.id, first.id]);
+  expect(await read({ list: 'inboxes' })).toEqual([gone]);
+  expect(await read({ item: first.id })).toEqual([gone]);
 });
 
 test('changes, a conversation and freshness are answered by name and by id', async () => {

@@ -1,7 +1,7 @@
 import { MirrorError } from '../../core/errors.ts';
 import type { ListName } from '../../core/lists.ts';
 import { iso } from '../../database/instants.ts';
-import { CHANGE_NAMES, JOIN_NAMES } from '../figures/changes.ts';
+import { CHANGE_NAMES, JOIN_NAMES, ofInbox } from '../figures/changes.ts';
 import { JOIN_ASSIGNEE } from '../figures/names.ts';
 import { nearest } from '../nearest.ts';
 import type { Cell } from '../result.ts';
@@ -37,7 +37,7 @@ export async function readFeed(
     if (value !== undefined) conditions.push(`changes.${column} ${comparison} $${values.push(value)}`);
   };
   add('list', '=', list);
-  add('inbox_id', '=', inbox === undefined ? undefined : await findInbox(read, inbox));
+  if (inbox !== undefined) conditions.push(ofInbox(`$${values.push(await findInbox(read, inbox))}`, list));
   add('item_id', '=', item);
   add('field', '=', field);
   add('observed_at', '>=', since === undefined ? undefined : iso(since));

@@ -6,10 +6,13 @@ import { COLUMNS, type Item, type ListName, type Value } from '../core/lists.ts'
 import { flawOf, storablePart } from './flaws.ts';
 import { epochToIso, textToIso, threadStart } from './timestamps.ts';
 
-/** An id as text with all its digits, from a string or a number, up to int64 (docs/service.md). */
+/** At most 64 digits: spec §2 gives no length. A provider's id of a user may have 21. */
+const ID = /^\d{1,64}$/;
+
+/** An id as text with all its digits, from a string or a number (docs/service.md). */
 const id = z.unknown().transform((value, context) => {
   const text = isExactNumber(value) ? value.rawJSON : typeof value === 'number' ? String(value) : value;
-  if (typeof text === 'string' && /^\d{1,20}$/.test(text)) return text;
+  if (typeof text === 'string' && ID.test(text)) return text;
   context.addIssue(`is ${value === undefined ? 'missing' : 'not an id of digits'}`);
   return z.NEVER;
 });

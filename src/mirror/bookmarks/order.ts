@@ -49,26 +49,33 @@ export function sqlBeyond(direction: Direction): '>' | '<' {
   return direction === 'asc' ? '>' : '<';
 }
 
-/** Ids of more digits than an int64 has do not occur (docs/service.md). */
-const MOST_DIGITS = 20;
-
 /**
- * SQL conditions, one for each length of an id, for the ids beyond `after` (empty: from the start) as far as
- * `reach` (null: to the end). The index of live conversations serves each of them.
+ * SQL conditions, at most three, for the ids beyond `after` (empty: from the start) as far as `reach` (null:
+ * to the end): those as long as a bound, and those of the lengths between. On SQLite the index of live
+ * conversations serves each of them.
  * @param parameters of the two bounds, such as `$2`
  */
 export function sqlRanges(
   { direction, after, reach }: { direction: Direction; after: string; reach: string | null },
   parameters: { after: string; reach: string },
 ): string[] {
-  const first = { id: after === '' ? null : after, compared: `${sqlBeyond(direction)} ${parameters.after}` };
-  const last = { id: reach, compared: `${direction === 'asc' ? '<=' : '>='} ${parameters.reach}` };
+  const first = {
+    length: after === '' ? null : after.length,
+    compared: `id ${sqlBeyond(direction)} ${parameters.after}`,
+  };
+  const last = {
+    length: reach?.length ?? null,
+    compared: `id ${direction === 'asc' ? '<=' : '>='} ${parameters.reach}`,
+  };
   const [low, high] = direction === 'asc' ? [first, last] : [last, first];
-  const [shortest, longest] = [low.id?.length ?? 1, high.id?.length ?? MOST_DIGITS];
-  return Array.from({ length: Math.max(0, longest - shortest + 1) }, (_, index) => {
-    const length = shortest + index;
-    const from = length === low.id?.length ? ` AND id ${low.compared}` : '';
-    const to = length === high.id?.length ? ` AND id ${high.compared}` : '';
-    return `length(id) = ${length}${from}${to}`;
-  });
+  if (low.length !== null && low.length === high.length)
+    return [`length(id) = ${low.length} AND ${low.compared} AND ${high.compared}`];
+  const [shortest, longest] = [low.length ?? 0, high.length ?? Number.POSITIVE_INFINITY];
+  if (shortest > longest) return [];
+  const below = high.length === null ? '' : ` AND length(id) < ${high.length}`;
+  return [
+    ...(low.length === null ? [] : [`length(id) = ${low.length} AND ${low.compared}`]),
+    ...(longest - shortest > 1 ? [`length(id) > ${shortest}${below}`] : []),
+    ...(high.length === null ? [] : [`length(id) = ${high.length} AND ${high.compared}`]),
+  ];
 }

@@ -75,6 +75,25 @@ test('a page that grows beyond its range is divided, and small neighbours are jo
   await expectEqualToService(mirror);
 });
 
+test.each(['asc', 'desc'] as const)('pages hold ids of up to 64 digits, in order: %s', async (listOrder) => {
+  const mirror = await pageMirror({ listOrder }, [15]);
+  const { world } = mirror.sandbox;
+  const { id: inboxId, conversations } = firstInbox(mirror.sandbox);
+  for (const digits of [19, 20, 21, 30, 63, 64])
+    for (let nth = 1; nth < 8; nth += 1)
+      world.addConversation(inboxId, { id: `${nth}${'0'.repeat(digits - 1)}` });
+  await mirror.sync();
+  expect(await mirror.bookmarks()).toHaveLength(6);
+  const away = conversations.order.filter((_, nth) => nth % 9 === 4);
+  removeConversations(mirror, inboxId, away);
+  for (const id of conversations.order) world.setStatus(inboxId, id, 'another');
+  await mirror.readAll();
+  await mirror.readAll();
+  await expectEqualToService(mirror);
+  expect(await count(mirror.database, `conversations WHERE deleted_at IS NOT NULL`)).toBe(away.length);
+  await expectChain(mirror);
+});
+
 test('a row that cannot be read for a while keeps its last sighting, and one reject at a time', async () => {
   const mirror = await pageMirror({}, [25]);
   const { sandbox, database, clock } = mirror;

@@ -96,6 +96,10 @@ interface Request {
   readonly inboxId: string | null;
 }
 
+type ReadList = (rows: readonly unknown[]) => ReadRows;
+/** Reads the body of an answer, with a function that reads its rows. */
+type Parse<Result> = (body: unknown, read: ReadList) => { result: Result; items: number };
+
 export function createClient(options: ClientOptions): Client {
   return new HttpClient(options);
 }
@@ -137,9 +141,9 @@ class HttpClient implements Client {
     const { list, inboxId } = key;
     const query = { limit: String(limit), ...(token === null ? {} : { next_page: token }) };
     const request = { path: listPath(key), query, list, inboxId };
-    const { outcome, asError } = await this.#send(request, options, (body) => {
+    const { outcome, asError } = await this.#send(request, options, (body, read) => {
       const { rows, next } = readList(body, { limit, isFirst: token === null });
-      return { result: { ...this.#read(list, rows), next }, items: rows.length };
+      return { result: { ...read(rows), next }, items: rows.length };
     });
     if (outcome.ok) return { ...outcome.result, requestId: outcome.requestId, requests: outcome.requests };
     const error = asError();
@@ -161,9 +165,9 @@ class HttpClient implements Client {
   async search({ list, inboxId }: SearchableList, by: string, options: CallOptions) {
     const path = `${inboxPath(inboxId)}/${list}/search`;
     const request = { path, query: { [SEARCHED_BY[list]]: by }, list, inboxId };
-    const { outcome, asError } = await this.#send(request, options, (body) => {
+    const { outcome, asError } = await this.#send(request, options, (body, read) => {
       const { rows, next } = readList(body, SMALLEST_PAGE);
-      const { items, rejects } = this.#read(list, rows);
+      const { items, rejects } = read(rows);
       // An empty page is the last one, whatever it says.
       const complete = (next === null || rows.length === 0) && rejects.length === 0;
       return { result: { items, complete }, items: rows.length };
@@ -186,9 +190,9 @@ class HttpClient implements Client {
   async #requestInboxes(options: CallOptions) {
     const query = { limit: String(SMALLEST_PAGE.limit) };
     const request = { path: KEY_PATH, query, list: 'inboxes', inboxId: null } as const;
-    return await this.#send(request, options, (body) => {
+    return await this.#send(request, options, (body, read) => {
       const { rows, next } = readList(body, SMALLEST_PAGE);
-      return { result: { rows: this.#read('inboxes', rows), isWhole: next === null }, items: rows.length };
+      return { result: { rows: read(rows), isWhole: next === null }, items: rows.length };
     });
   }
 
@@ -226,11 +230,7 @@ class HttpClient implements Client {
   }
 
   /** Sends a request. After a 403 for a list, a test says whether the key is valid. */
-  async #send<Result>(
-    request: Request,
-    options: CallOptions,
-    parse: (body: unknown) => { result: Result; items: number },
-  ) {
+  async #send<Result>(request: Request, options: CallOptions, parse: Parse<Result>) {
     const { path, inboxId } = request;
     const outcome = await this.#request(request, options, parse);
     if (!outcome.ok && outcome.answer.status === 403)
@@ -243,15 +243,18 @@ class HttpClient implements Client {
   async #request<Result>(
     { path, query = {}, list, inboxId }: Request,
     { reason, signal, knownInbox, ...others }: CallOptions,
-    parse: (body: unknown) => { result: Result; items: number },
+    parse: Parse<Result>,
   ): Promise<CallOutcome<Result>> {
-    const { http, gate } = this.#options;
+    const { http, gate, storePublicPermalink } = this.#options;
     const once = { reason, signal, ...others, tries: 1, isServiceTest: true };
     return await gate.request(
       { entry: { method: 'GET', path, list, inboxId, reason }, signal, ...others },
       {
         send: () => http.get(path, query).catch((error: unknown) => this.#judge(error, path)),
-        read: (answer) => this.#read2xx(path, answer, parse),
+        read: (answer) => {
+          const read: ReadList = (rows) => readRows(list, rows, { storePublicPermalink, mark: answer.mark });
+          return this.#read2xx(path, answer, (body) => parse(body, read));
+        },
         forbids: path === KEY_PATH ? 'key' : 'list',
         elsewhere: () => this.#askElsewhere(path, knownInbox ?? inboxId, once),
       },
@@ -277,23 +280,19 @@ class HttpClient implements Client {
   }
 
   async #getOne(request: Request, options: CallOptions): Promise<Found> {
-    const { outcome, asError } = await this.#send(request, options, (body) => ({
-      result: this.#readOne(request.list, readObject(body)),
+    const { outcome, asError } = await this.#send(request, options, (body, read) => ({
+      result: oneOf(read([readObject(body)])),
       items: 1,
     }));
     if (outcome.ok) return { item: outcome.result };
     if (outcome.answer.status === 404) return null;
     throw asError();
   }
+}
 
-  #readOne(list: ListName, row: unknown): Item {
-    const { items, rejects } = this.#read(list, [row]);
-    const [item] = items;
-    if (item === undefined) throw unreadable(rejects);
-    return item;
-  }
-
-  #read(list: ListName, rows: readonly unknown[]): ReadRows {
-    return readRows(list, rows, { storePublicPermalink: this.#options.storePublicPermalink });
-  }
+/** @throws MirrorError `BAD_ANSWER` if the row is a reject */
+function oneOf({ items, rejects }: ReadRows): Item {
+  const [item] = items;
+  if (item === undefined) throw unreadable(rejects);
+  return item;
 }

@@ -8,7 +8,7 @@ import { codeOf } from '../core/errors.ts';
 import { duration, onOneLine } from '../core/humanize.ts';
 import { withoutKey } from '../core/secrets.ts';
 import { hasRows, withoutEcho } from './echo.ts';
-import { decodeJson } from './flaws.ts';
+import { type Decoded, decodeJson } from './flaws.ts';
 
 /** At most this many bytes in an answer, after decompression. */
 const LARGEST_ANSWER = 16 * 1024 * 1024;
@@ -30,6 +30,8 @@ const TIME_OUTS: TimeOuts = { connectMs: 10_000, requestMs: REQUEST_TIMEOUT_MS }
 export interface Answer {
   readonly status: number;
   readonly body: string;
+  /** See {@link Decoded}; by default null. */
+  readonly mark?: Decoded['mark'];
   readonly retryAfter: string | undefined;
   readonly location: string | undefined;
   /** The `Date` header: the service's clock. */
@@ -156,7 +158,7 @@ async function send(url: string, options: OptionsInit): Promise<Answer> {
     const { statusCode, headers } = stream.response as NonNullable<typeof stream.response>;
     return {
       status: statusCode,
-      body: decodeJson(Buffer.concat(chunks)),
+      ...decodeJson(Buffer.concat(chunks)),
       retryAfter: headers['retry-after'],
       location: headers.location,
       date: headers.date,

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { plural } from '../core/humanize.ts';
 import { canonicalJson, isExactNumber } from '../core/json.ts';
 import { COLUMNS, type Item, type ListName, type Value } from '../core/lists.ts';
-import { flawOf, storablePart } from './flaws.ts';
+import { type Decoded, flawOf, storablePart } from './flaws.ts';
 import { epochToIso, textToIso, threadStart } from './timestamps.ts';
 
 /** At most 64 digits: spec §2 gives no length. A provider's id of a user may have 21. */
@@ -211,11 +211,17 @@ const READ_INSIDE: Readonly<Record<string, ReadonlySet<string>>> = {
   assignee: new Set(['assignee_type', 'assignee_id']),
 };
 
+interface ReadOptions {
+  readonly storePublicPermalink: boolean;
+  /** Of the answer, see {@link Decoded}; by default null. */
+  readonly mark?: Decoded['mark'] | undefined;
+}
+
 /** Reads the rows of one answer. An unreadable row becomes a reject and does not affect the others. */
 export function readRows(
   list: ListName,
   rows: readonly unknown[],
-  { storePublicPermalink }: { storePublicPermalink: boolean },
+  { storePublicPermalink, mark = null }: ReadOptions,
 ): ReadRows {
   const { fields, promised, read } = RESOURCES[list];
   const items: Item[] = [];
@@ -224,9 +230,9 @@ export function readRows(
   for (const row of rows) {
     const stored = withoutPrivateFields(row, storePublicPermalink);
     const raw = JSON.stringify(stored);
-    const flaw = flawOf(raw);
+    const flaw = flawOf(raw, mark);
     if (flaw !== null) {
-      rejects.push({ id: idOf(stored), reason: flaw, raw: storablePart(raw) });
+      rejects.push({ id: idOf(stored), reason: flaw, raw: storablePart(raw, mark) });
       continue;
     }
     const result = read(stored);
@@ -251,8 +257,7 @@ export function readRows(
 
 /** The id of a row that cannot be read as a whole; null if it has no readable one. */
 function idOf(row: unknown): string | null {
-  const itemId = z.looseObject({ id }).safeParse(isExactNumber(row) ? null : row).data?.id ?? null;
-  return itemId === null || flawOf(itemId) === null ? itemId : null;
+  return z.looseObject({ id }).safeParse(isExactNumber(row) ? null : row).data?.id ?? null;
 }
 
 /** The row without {@link DETAIL_FIELD}, and without {@link PUBLIC_PERMALINK} unless it may be stored. */

@@ -133,6 +133,7 @@ test('the client returns status, text and relevant headers, also of an error ans
   expect(await http.get('/a', {})).toEqual({
     status: 429,
     body: '{"Message":"ä"}',
+    mark: null,
     retryAfter: '7',
     location: '/x',
     date: 'Mon, 02 Mar 2026 08:00:40 GMT',

@@ -21,7 +21,7 @@ export function memoryHttp(sandbox: Pick<Sandbox, 'handle'>, key: () => string):
       });
       return {
         status,
-        body: bytes === undefined ? body : decodeJson(Buffer.from(bytes)),
+        ...(bytes === undefined ? { body } : decodeJson(Buffer.from(bytes))),
         retryAfter: headers['retry-after'],
         location: headers['location'],
         date: headers['date'],

@@ -38,6 +38,26 @@ test('a row with bytes that are not UTF-8 is a reject, and every other row of it
   );
 });
 
+test('a row is read whatever valid characters it has, also beside a row with bytes that are not UTF-8', async () => {
+  // All 32 characters of this kind that one list of Unicode has, as they are and as JSON escapes.
+  const kind = Array.from({ length: 32 }, (_, nth) => String.fromCharCode(0xfdd0 + nth));
+  const [plain, escaped] = [kind.slice(0, 20).join(''), '\\uFDE4 \\ufdd0'];
+  const bytes = Buffer.from(
+    page(`{"id":1,"first_name":"${plain}"},{"id":2,"first_name":"Zo#"},{"id":3,"first_name":"${escaped}"}`),
+  );
+  const stored = { 1: plain, 3: '\uFDE4 \uFDD0' };
+  const read = async (mirror: Awaited<ReturnType<typeof mirrorOfUsers>>): Promise<unknown> => {
+    await mirror.sync();
+    const rows = await mirror.database.query<{ id: string; first_name: string }>(
+      'SELECT id, first_name FROM inbox_users ORDER BY id',
+    );
+    return Object.fromEntries(rows.map((row) => [row.id, row.first_name]));
+  };
+  expect(await read(await mirrorOfUsers(bytes))).toEqual({ ...stored, 2: 'Zo#' });
+  bytes[bytes.indexOf('#')] = 0xeb;
+  expect(await read(await mirrorOfUsers(bytes))).toEqual(stored);
+});
+
 test.each([6000, 20_000, 200_000])(
   'a row nested %i deep is a reject, and every other row of its page is applied',
   async (depth) => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Database, Sql } from '../../src/database/database.ts';
+import { History } from '../../src/mirror/history/read.ts';
 import { openWriter } from '../../src/mirror/mirror.ts';
 import { runPass } from '../../src/sync/pass.ts';
 import { accountCheck } from '../support/account.ts';
@@ -199,6 +200,20 @@ test('no statement for a page or a suspect scans a whole table, however large th
     }
   }
   expect(wide).toEqual([]);
+});
+
+test.runIf(ON_SQLITE)('the changes of one list in an inbox are found by the list and the inbox', async () => {
+  const { database } = await mirrorOf({ path: await freshMirrorFile() });
+  const statements = new Map<string, unknown[]>();
+  const history = new History(listening(database, statements));
+  await history.newest({ list: 'conversations', inboxId: '7' }, 10);
+  await history.after({ id: 0, epoch: null }, { list: 'conversations', inboxId: '7' }, 10);
+  const accesses = await Promise.all(
+    [...statements].map(([text, parameters]) => accessesOnSqlite(database, text, parameters)),
+  );
+  const reads = accesses.flat().filter(({ table }) => table === 'changes');
+  expect(reads).toHaveLength(3);
+  for (const { detail } of reads) expect(detail).toContain('(list = ? AND inbox_id = ?');
 });
 
 test.runIf(ON_SQLITE)(

@@ -162,7 +162,7 @@ async function select(
  */
 function ofInbox(parameter: string, list: ListName | undefined): string {
   const inside = `inbox_id = ${parameter}`;
-  // SQLite reads the whole table for the longer condition of a list that cannot have the inbox itself.
+  // Another list has no change of the inbox itself, and SQLite would read all changes of that list.
   if (list !== undefined && list !== 'inboxes') return inside;
   return `(${inside} OR list = 'inboxes' AND inbox_id IS NULL AND item_id = ${parameter})`;
 }

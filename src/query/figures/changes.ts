@@ -81,7 +81,7 @@ export const TELLING = `NOT (changes.field = 'assignee_type' AND EXISTS (SELECT 
  */
 export function ofInbox(parameter: string, list: ChangeRow['list'] | undefined): string {
   const inside = `changes.inbox_id = ${parameter}`;
-  // SQLite reads the whole table for the longer condition of a list that cannot have the inbox itself.
+  // Another list has no change of the inbox itself, and SQLite would read all changes of that list.
   if (list !== undefined && list !== 'inboxes') return inside;
   return `(${inside}
     OR changes.list = 'inboxes' AND changes.inbox_id IS NULL AND changes.item_id = ${parameter})`;

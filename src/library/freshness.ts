@@ -6,7 +6,10 @@ export interface ListFreshness {
   readonly list: ListName;
   /** Null for the list of inboxes. */
   readonly inboxId: string | null;
-  /** End of the last complete sweep, or the oldest reading among its pages if later; null: never complete. */
+  /**
+   * End of the last complete sweep, or the oldest reading among its pages if that is later or over 12 hours
+   * earlier; null: never complete.
+   */
   readonly completeAsOf: Date | null;
   /** Seconds since then. */
   readonly ageSeconds: number | null;

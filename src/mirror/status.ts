@@ -1,3 +1,4 @@
+import { HOUR } from '../core/clock.ts';
 import type { ErrorCode } from '../core/errors.ts';
 import type { GateState } from '../core/gate-state.ts';
 import { keysByInbox, LIST_NAMES, listId, type ListKey, type ListName, TABLES } from '../core/lists.ts';
@@ -24,6 +25,9 @@ import {
   openAndComplete,
   SweepReader,
 } from './sweeps/reader.ts';
+
+/** A walk of at most this many ms makes its list complete as of its end. The view `freshness` has it too. */
+const LONGEST_WALK_MS = 12 * HOUR;
 
 /** The state of one list. */
 export interface ListStatus extends ListKey {
@@ -145,7 +149,7 @@ async function readLists(database: Database, now: number): Promise<ListStatus[]>
       ...(suspects.get(id) ?? NO_SUSPECTS),
     });
     const reading = key.list === 'conversations' ? readings.get(key.inboxId ?? '') : undefined;
-    lists.push({ ...status, completeAsOf: later(status.completeAsOf, reading ?? null) });
+    lists.push({ ...status, completeAsOf: asOf(status.completeAsOf, reading ?? null) });
   }
   return lists;
 }
@@ -190,9 +194,15 @@ async function suspectsByList(database: Database): Promise<Map<string, SuspectsO
   );
 }
 
-/** A list is complete as of its last complete sweep, or of the oldest reading among its pages. */
-function later(sweep: Date | null, reading: Date | null): Date | null {
-  return sweep === null || reading === null || sweep > reading ? sweep : reading;
+/**
+ * A list is complete as of the end of its last complete sweep, or of the oldest reading among its pages if
+ * that is later. After a walk of more than `LONGEST_WALK_MS` the reading counts also if it is earlier: an
+ * interrupted walk may have read its first pages weeks ago.
+ */
+function asOf(sweep: Date | null, reading: Date | null): Date | null {
+  if (sweep === null || reading === null) return sweep;
+  const walkMs = sweep.getTime() - reading.getTime();
+  return walkMs < 0 || walkMs > LONGEST_WALK_MS ? reading : sweep;
 }
 
 /**

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
 import { keysByInbox, LIST_NAMES, listId, type ListKey, type ListName } from '../../src/core/lists.ts';
 import type { Database } from '../../src/database/database.ts';
@@ -73,6 +73,9 @@ const expressions = fc
   )
   .map((parts) => parts.join(' ').trim());
 
+/** Ms from the reading of a list's oldest page to the end of its last complete sweep; null: no bookmarks. */
+const AFTER_OLDEST = [null, null, -HOUR, 0, HOUR, 12 * HOUR, 12 * HOUR + 1, 13 * HOUR, 30 * DAY];
+
 /** A mirror of some inboxes, for all tests of this file. */
 let mirror: { readonly database: Database; readonly keys: readonly ListKey[] } | undefined;
 afterAll(() => mirror?.database.close());
@@ -89,14 +92,22 @@ async function account(): Promise<NonNullable<typeof mirror>> {
   return { database, keys: keysByInbox(inboxes) };
 }
 
-/** Records one complete sweep of each list. */
-async function complete(
-  database: Database,
-  keys: readonly ListKey[],
-  ends: readonly number[],
-): Promise<void> {
-  await database.execute('DELETE FROM sweeps');
-  const rows = keys.map(({ list, inboxId }, index) => ({ list, inbox_id: inboxId, at: iso(ends[index]!) }));
+/** Epoch ms: when a list's last complete sweep ended, and its oldest page was read; null: it has no bookmarks. */
+interface Past {
+  readonly end: number;
+  readonly oldest: number | null;
+}
+
+/** Records one complete sweep of each list, and the pages of conversations. */
+async function complete(database: Database, keys: readonly ListKey[], pasts: readonly Past[]): Promise<void> {
+  for (const table of ['sweeps', 'bookmarks', 'bookmark_lists'])
+    await database.execute(`DELETE FROM ${table}`);
+  const rows = keys.map(({ list, inboxId }, index) => ({
+    list,
+    inbox_id: inboxId,
+    at: iso(pasts[index]!.end),
+    read_at: list === 'conversations' && pasts[index]!.oldest !== null ? iso(pasts[index]!.oldest) : null,
+  }));
   const columns = { list: 'text', inbox_id: 'text', at: 'instant' } as const;
   await database.execute(
     `INSERT INTO sweeps (list, inbox_id, reason, state, started_at, heartbeat_at, finished_at)
@@ -104,21 +115,45 @@ async function complete(
      FROM ${database.dialect.records('$1', columns, 'ended')}`,
     JSON.stringify(rows),
   );
+  const read = JSON.stringify(rows.filter((row) => row.read_at !== null));
+  const pages = database.dialect.records('$1', { inbox_id: 'text', read_at: 'instant' }, 'pages');
+  await database.execute(
+    `INSERT INTO bookmark_lists (inbox_id, direction, baseline_at) SELECT inbox_id, 'asc', read_at FROM ${pages}`,
+    read,
+  );
+  await database.execute(
+    `INSERT INTO bookmarks (inbox_id, after_id, item_ids, read_at, kinds)
+     SELECT inbox_id, '', '[]', read_at, '[]' FROM ${pages}`,
+    read,
+  );
 }
 
-async function byView(database: Database): Promise<Map<string, string>> {
-  const rows = await database.query<{ list: ListName; inbox_id: string | null; state: string }>(
-    'SELECT list, inbox_id, state FROM freshness',
+/** By list: its state, and as of when it is complete. */
+type Judged = Map<string, readonly [state: string, asOf: string | undefined]>;
+
+async function byView(database: Database): Promise<Judged> {
+  const rows = await database.query<{
+    list: ListName;
+    inbox_id: string | null;
+    state: string;
+    complete_as_of: Date | string | null;
+  }>('SELECT list, inbox_id, state, complete_as_of FROM freshness');
+  return new Map(
+    rows.map(({ list, inbox_id: inboxId, state, complete_as_of: asOf }) => [
+      listId({ list, inboxId }),
+      [state, asOf === null ? undefined : new Date(asOf).toISOString()],
+    ]),
   );
-  return new Map(rows.map(({ list, inbox_id: inboxId, state }) => [listId({ list, inboxId }), state]));
 }
 
 type Config = ReturnType<typeof readConfig>;
 
-async function byStatus(database: Database, config: Config, now: number): Promise<Map<string, string>> {
+async function byStatus(database: Database, config: Config, now: number): Promise<Judged> {
   const self = { host: 'h', pid: 1, isAlive: () => false, isWriter: false };
   const status = judge(await readStatus(database, now), { now, config, databaseName: 'mirror', self });
-  return new Map(status.judged.map((list) => [listId(list), list.freshness]));
+  return new Map(
+    status.judged.map((list) => [listId(list), [list.freshness, list.completeAsOf?.toISOString()]]),
+  );
 }
 
 function configOf(schedules: Readonly<Record<ListName, string>>, timezone: string): Config {
@@ -138,7 +173,12 @@ test.each(casesOf(MOMENTS, 2))(
     const { database, keys } = mirror;
     await stopViewsAt(database, moment);
     const ages = fc.array(
-      fc.tuple(fc.nat(3), fc.constantFrom(-1, 0, 1), fc.oneof(fc.nat(3 * HOUR), fc.constant(2 * MINUTE))),
+      fc.tuple(
+        fc.nat(3),
+        fc.constantFrom(-1, 0, 1),
+        fc.oneof(fc.nat(3 * HOUR), fc.constant(2 * MINUTE)),
+        fc.constantFrom(...AFTER_OLDEST),
+      ),
       {
         minLength: keys.length,
         maxLength: keys.length,
@@ -158,18 +198,21 @@ test.each(casesOf(MOMENTS, 2))(
         async (schedules, timezone, lists, { coverDays, writtenAgo }) => {
           const config = configOf(schedules, timezone);
           const crons = cronsOf(schedules, timezone);
-          // The end of each list's sweep: up to three slots after a time before now and before the grace, or a
-          // millisecond beside.
-          const ends = keys.map(({ list }, index) => {
-            const [slots, beside, back] = lists[index]!;
+          // The end of each list's sweep, or the reading of its oldest page: up to three slots after a time before
+          // now and before the grace, or a millisecond beside.
+          const pasts = keys.map(({ list }, index): Past => {
+            const [slots, beside, back, after] = lists[index]!;
             const graceMs = list === 'conversations' ? (coverDays - 1) * DAY : 0;
             let end = now - graceMs - back * (slots + 1);
             for (let step = 0; step < slots; step += 1) end = crons[list].next(end);
-            return Math.min(now, end + beside);
+            const at = Math.min(now, end + beside);
+            return after === null
+              ? { end: at, oldest: null }
+              : { end: Math.min(now, at + after), oldest: at };
           });
           await database.transaction((tx) => writeCoverDays(tx, coverDays));
           await mirrorOn(database).keepSlots(crons, now - writtenAgo);
-          await complete(database, keys, ends);
+          await complete(database, keys, pasts);
           expect(await byView(database)).toEqual(await byStatus(database, config, now));
         },
       ),
@@ -178,3 +221,19 @@ test.each(casesOf(MOMENTS, 2))(
   },
   timeoutMs,
 );
+
+test('a walk counts from its end, and from its first page if it took more than 12 hours', async () => {
+  const { database, keys } = await account();
+  onTestFinished(() => database.close());
+  const end = Date.parse('2026-05-13T12:00:00.000Z');
+  const begins = [end - 12 * HOUR, end - 12 * HOUR - 1, end - 30 * DAY, end + MINUTE];
+  const lists = keys.filter(({ list }) => list === 'conversations').slice(0, begins.length);
+  await complete(
+    database,
+    lists,
+    begins.map((oldest) => ({ end, oldest })),
+  );
+  const judged = await byView(database);
+  const asOf = lists.map((key) => Date.parse(judged.get(listId(key))![1]!));
+  expect(asOf).toEqual([end, ...begins.slice(1)]);
+});

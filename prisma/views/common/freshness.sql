@@ -19,8 +19,10 @@ WITH
   ),
   dated AS (
     SELECT lists.list, lists.inbox_id,
-      -- A list is complete as of its last complete sweep, or of the oldest reading among its pages.
-      CASE WHEN readings.oldest > completed.finished_at THEN readings.oldest
+      -- A list is complete as of its last complete sweep, or of the oldest reading among its pages if that is
+      -- later or more than 12 hours earlier: the rule of `mirror/status.ts`.
+      CASE WHEN readings.oldest > completed.finished_at
+          OR MILLISECONDS_BETWEEN(readings.oldest, completed.finished_at) > 43200000 THEN readings.oldest
         ELSE completed.finished_at END AS complete_as_of
     FROM lists
     LEFT JOIN completed ON completed.list = lists.list AND completed.place = lists.place

@@ -109,7 +109,7 @@ function listGauges(registry: Registry): Update {
   const age = gauge(
     registry,
     'list_age_seconds',
-    'Seconds since the last complete sweep, or the oldest reading of a page if later; absent if none.',
+    'Seconds since the time as of which the list is complete; absent if it never was.',
     labels,
   );
   const fresh = gauge(registry, 'list_fresh', '1 if the list is as fresh as promised, else 0.', labels);

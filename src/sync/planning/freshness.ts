@@ -8,7 +8,7 @@ export type Freshness = 'fresh' | 'stale' | 'never';
 const SHORTEST_MS = 2 * MINUTE;
 
 /**
- * The age in ms up to which a list is fresh: from its last complete sweep to the second slot after that. The
+ * The age in ms up to which a list is fresh: from when it was complete to the second slot after that. The
  * second, so that neither a sweep in progress nor one missed slot raises an alarm. With a schedule for office
  * hours a list may therefore be old at night, but not during the day. Where a local time occurs twice, its
  * second slot does not count (docs/decisions/0001).

@@ -73,6 +73,8 @@ function verdict(output: Output, load: Load): string[] {
     ...(load.pages === null || load.pages.areWhole
       ? []
       : [
+          'These ages are of lists that are read whole: conversations that are read page by page can ' +
+            'become older.',
           'The schedules leave no request for the pages where most changes are expected. Without ' +
             'SCHEDULE_CONVERSATIONS every page is read once a day, and busy ones more often.',
         ]),

@@ -48,7 +48,7 @@ function logFit(log: Log, load: Load): void {
     log.warn(
       figures,
       'the schedules need more requests a day than scheduled work may use; ' +
-        `lists will be up to this old: ${ages.join(', ')}`,
+        `lists that are read whole will be up to this old: ${ages.join(', ')}`,
     );
   } else if (complete) log.info(figures, "the schedules fit the day's budget");
 }

@@ -135,6 +135,7 @@ describe('start', () => {
       /do not fit.* they need about [\d,]+ requests a day of the 2,750 .*, [\d,]+ too many/,
     );
     expect(printed).toMatch(/greatest ages to expect: inboxes .* old, .*conversations .* old/);
+    expect(printed).toMatch(/ages are of lists that are read whole: .* page by page can become older/s);
     expect(printed).toMatch(/leave no request for the pages .* Without SCHEDULE_CONVERSATIONS/s);
   });
 

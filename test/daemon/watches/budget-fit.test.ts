@@ -36,7 +36,12 @@ test('the daemon logs whether the schedules fit once all lists are known, then a
   await mirror.sync();
   await clock.sleep(7 * HOUR);
   expect(logged()).toMatchObject([
-    { level: 40, wanted: 144, available: 130, msg: expect.stringMatching(/conversations \d+ h/) as unknown },
+    {
+      level: 40,
+      wanted: 144,
+      available: 130,
+      msg: expect.stringMatching(/read whole .* conversations \d+ h/) as unknown,
+    },
   ]);
   await clock.sleep(7 * HOUR);
   expect(logged()).toEqual([]);

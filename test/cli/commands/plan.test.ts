@@ -180,7 +180,9 @@ test('plan says why nothing can be read singly', async () => {
   const { stdout } = await mixed.run('plan');
   expect(stdout).toMatch(/^No page can be read singly now: the lines that begin with "whole" say why\.\n/);
   expect(stdout).toMatch(/whole +Support \(20117\), since .*: its ids are in no order/);
-  expect(stdout).toMatch(/again +the first of them in 1[45] min.*; each every 15 min if the pace allows/);
+  expect(stdout).toMatch(
+    /again +the first of them in 1[45] min.*; each every 15 min if the pace allows, later after a failed walk/,
+  );
 });
 
 test('READ_PAGES that is neither auto nor off is refused', async () => {

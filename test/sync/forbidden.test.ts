@@ -108,6 +108,23 @@ describe('a 403 for one list', () => {
     await clock.sleep(3 * DAY);
     expect(await house.late()).toEqual([]);
   });
+
+  test('for some hours of each night does not keep a list from being read whose walk takes long', async () => {
+    const house = await daemonHouse({
+      sandbox: { conversations: [100] },
+      schedules: { conversations: '0 3 * * *' },
+      limits: { pageSize: 10, perDay: 60, reserved: 3 },
+      pollMs: 5 * MINUTE,
+      readPages: true,
+    });
+    const { clock, sandbox } = house;
+    const path = `/v1/inboxes/${firstInbox(sandbox).id}/conversations`;
+    const isNight = (): boolean => clock.now() % DAY > 2 * HOUR && clock.now() % DAY < 8 * HOUR;
+    sandbox.script((request) => (request.path.startsWith(path) && isNight() ? FORBIDDEN : undefined));
+    await house.start();
+    await clock.sleep(4 * DAY);
+    expect(await house.late()).toEqual([]);
+  });
 });
 
 test('an inbox whose access was withdrawn (403) is not taken for one that is gone (404)', async () => {

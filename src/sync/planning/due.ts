@@ -115,7 +115,9 @@ export function isDue(
 
 /**
  * A list that the key may not read (403) is tried again after this many ms, whatever its slots. After a whole
- * day, a list that is refused at the same time each night would be tried just then, and never read.
+ * day, a list that is refused at the same time each night would be tried just then, and never read. If a walk
+ * has read pages since the list was complete, the key may read it: such a list rests as after other failures.
+ * Otherwise a list whose walk takes more than 3 hours would be cut each night, and rest until the next one.
  */
 const FORBIDDEN_REST_MS = 21 * HOUR;
 
@@ -147,11 +149,21 @@ export function failedCosts(failed: readonly (FailedSweeps | null)[]): FailedCos
   let [first, later] = [0, 0];
   for (const sweeps of failed) {
     if (sweeps === null) continue;
-    if (sweeps.lastCost > 1) later += Math.sqrt(sweeps.lastCost);
-    // Forbidden lists cost about one request a day each.
-    else if (sweeps.lastCode !== 'LIST_FORBIDDEN') first += 1;
+    if (sweeps.lastCost > 1) later += rootOfCost(sweeps);
+    // Forbidden lists cost about two requests a day each.
+    else if (!isForbidden(sweeps)) first += rootOfCost(sweeps);
   }
   return { first, later };
+}
+
+/** A 403 costs one request more: whether `/inboxes` is refused too. */
+function rootOfCost({ lastCost, lastCode }: Pick<FailedSweeps, 'lastCost' | 'lastCode'>): number {
+  return Math.sqrt(lastCode === 'LIST_FORBIDDEN' ? lastCost + 1 : lastCost);
+}
+
+/** True for a 403 if no sweep has read a page since the list was complete: each has cost one request. */
+function isForbidden({ lastCode, requests, sweeps }: FailedSweeps): boolean {
+  return lastCode === 'LIST_FORBIDDEN' && requests === sweeps;
 }
 
 /** The budget and the costs from which a rest is computed. */
@@ -211,8 +223,9 @@ export function nextTry(
 }
 
 function afterRest(failed: FailedSweeps, byCostMs: number, doubles: boolean): Date {
-  const doubled = doubles ? Math.min(FIRST_REST_MS * 2 ** (failed.sweeps - 1), LONGEST_DOUBLED_MS) : 0;
-  const leastMs = failed.lastCode === 'LIST_FORBIDDEN' ? FORBIDDEN_REST_MS : doubled;
+  const grows = doubles || failed.lastCode === 'LIST_FORBIDDEN';
+  const doubled = grows ? Math.min(FIRST_REST_MS * 2 ** (failed.sweeps - 1), LONGEST_DOUBLED_MS) : 0;
+  const leastMs = isForbidden(failed) ? FORBIDDEN_REST_MS : doubled;
   const restMs = Math.max(leastMs, byCostMs);
   return new Date(failed.lastAt.getTime() + restMs);
 }
@@ -223,10 +236,10 @@ function afterRest(failed: FailedSweeps, byCostMs: number, doubles: boolean): Da
  * 300.
  */
 export function restByCost(
-  { sweeps, lastCost }: Pick<FailedSweeps, 'sweeps' | 'lastCost'>,
+  failed: Pick<FailedSweeps, 'sweeps' | 'lastCost' | 'lastCode'>,
   { budget, costs }: RestLimits,
 ): number {
-  const cost = Math.sqrt(lastCost) * (lastCost > 1 ? costs.later : costs.first);
-  const longest = sweeps === 1 ? LONGEST_FIRST_MS : LONGEST_MS;
+  const cost = rootOfCost(failed) * (failed.lastCost > 1 ? costs.later : costs.first);
+  const longest = failed.sweeps === 1 ? LONGEST_FIRST_MS : LONGEST_MS;
   return Math.min((DAY * cost) / (SHARE * Math.max(1, scheduledCap(budget))), longest);
 }

@@ -53,7 +53,8 @@ test('lists that are forbidden later cost a quarter of the requests together', (
   );
   const costs = failedCosts(failed);
   const rest = after(triedAgainAt(failed[0]!, { budget: BUDGET, costs }));
-  expect((30 * 60 * 24 * HOUR) / rest).toBeCloseTo((5000 - 200) / 4, 2);
+  // Each 403 also costs a request to /inboxes.
+  expect((30 * 61 * 24 * HOUR) / rest).toBeCloseTo((5000 - 200) / 4, 2);
 });
 
 test('a short list beside long ones that fail for good is tried again after hours, and they share a quarter', () => {
@@ -96,8 +97,24 @@ test('a list of conversations that no slot limits is tried after its rest, whate
 });
 
 test.each([
+  ['rests 21 hours if no page was read', 1, 1, 21 * HOUR],
+  ['rests 21 hours each time if no page was read', 3, 1, 21 * HOUR],
+  ['amid its pages rests as after any failure', 2, 20, 30 * MINUTE],
+])('a list that is forbidden %s', (_what, sweeps, lastCost, wait) => {
+  const failed = { ...failedSweeps({ sweeps, lastCost }), lastCode: 'LIST_FORBIDDEN' } as const;
+  expect(after(triedAgainAt(failed, { budget: BUDGET, costs: failedCosts([failed]) }))).toBe(wait);
+});
+
+test('a list that is forbidden at its first page rests as after any failure if a walk had read pages', () => {
+  const failed = { ...failedSweeps({ sweeps: 3 }), requests: 3 + 20, lastCode: 'LIST_FORBIDDEN' } as const;
+  const newest = [{ state: 'failed', retryAt: null, finishedAt: new Date(NOON) }] as const;
+  const options = { budget: BUDGET, readsPages: true, costs: failedCosts([failed]) };
+  expect(after(restsUntil({ list: 'conversations' }, newest, failed, options))).toBe(HOUR);
+});
+
+test.each([
   ['at its first page does not delay the others', 1, 0],
-  ['later rests by its cost in a sync too', 400, 20],
+  ['later rests by its cost in a sync too', 399, 20],
 ])('a list that is forbidden %s', (_what, lastCost, later) => {
   const forbidden = { ...failedSweeps({ lastCost }), lastCode: 'LIST_FORBIDDEN' } as const;
   expect(failedCosts([forbidden])).toEqual({ first: 0, later });

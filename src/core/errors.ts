@@ -84,6 +84,8 @@ export interface ErrorDetails {
   readonly status?: number | undefined;
   /** The database's file is damaged or was replaced, or a table of it is missing: no retry helps. */
   readonly isDamage?: boolean;
+  /** Damage as SQLite reports it, also of a whole file that the disk fails to read. A check decides. */
+  readonly mayBeWhole?: boolean;
   /** A newer program has migrated the database: this process can no longer use it. */
   readonly isNewer?: boolean;
   readonly cause?: unknown;
@@ -96,15 +98,17 @@ export class MirrorError extends Error {
   readonly resumeAt: Date | undefined;
   readonly status: number | undefined;
   readonly isDamage: boolean;
+  readonly mayBeWhole: boolean;
   readonly isNewer: boolean;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
-    const { resumeAt, status, isDamage = false, isNewer = false, cause } = details;
+    const { resumeAt, status, isDamage = false, mayBeWhole = false, isNewer = false, cause } = details;
     super(message, cause === undefined ? undefined : { cause });
     this.code = code;
     this.resumeAt = resumeAt;
     this.status = status;
     this.isDamage = isDamage;
+    this.mayBeWhole = mayBeWhole;
     this.isNewer = isNewer;
   }
 }

@@ -1,14 +1,16 @@
 import { once } from 'node:events';
-import { EXIT, isMirrorError } from '../core/errors.ts';
-import type { Session } from '../session/session.ts';
+import { EXIT, isMirrorError, type MirrorError } from '../core/errors.ts';
+import { damageOf, type Session } from '../session/session.ts';
 import type { Io } from '../session/terminal.ts';
 import { openEndpoints } from './http/listen.ts';
 import type { Role } from './http/server.ts';
 import type { ServeOptions } from './serve.ts';
-import { serveUntilStopped } from './standby.ts';
+import { serveUntilStopped, type StandbyOptions } from './standby.ts';
 import { limitStopTime } from './stop.ts';
+import { DamagedFile } from './watches/damaged-file.ts';
 import { watchKeyFile } from './watches/key-file.ts';
 import { BUG_MESSAGE, logUncaught } from './watches/last-resort.ts';
+import { watchMirrorFile } from './watches/replaced-file.ts';
 
 export interface RunOptions extends Omit<ServeOptions, 'onFailure'> {
   /** Called with the address of the pages when they can be opened. */
@@ -32,22 +34,22 @@ export async function runDaemon(
     for (const warning of config.warnings) log.warn(warning);
     limitStopTime(io, session);
     let role: Role = 'standby';
-    let damage: string | null = null;
     let failure: string | null = null;
+    const onFailure = (why: string | null): void => {
+      failure = why;
+    };
     const endpoints = await openEndpoints(session, {
       metrics,
       version: io.version,
       role: () => role,
-      fault: () => damage ?? failure,
+      fault: () => failure,
       onListening,
     });
     watchKeyFile(io, session);
-    const serving = serveUntilStopped(io, session, {
+    await serveThroughDamage(io, session, {
       metrics,
       onLoad,
-      onFailure: (why) => {
-        failure = why;
-      },
+      onFailure,
       onActive: async (hasStoodBy) => {
         role = 'active';
         await endpoints.listen(hasStoodBy);
@@ -55,11 +57,6 @@ export async function runDaemon(
       onStandby: () => {
         role = 'standby';
       },
-    });
-    await serving.catch(async (error: unknown) => {
-      if (!isMirrorError(error) || !error.isDamage) throw error;
-      damage = error.message;
-      await park(io, session, damage);
     });
     log.info('stopped');
     return EXIT.done;
@@ -71,9 +68,62 @@ export async function runDaemon(
 }
 
 /**
- * Waits for the stop. A daemon that exited would be restarted again and again, and each time it would send
- * requests whose answers it cannot store.
+ * Serves until the daemon is stopped, and parks it where its database is damaged or lost. A daemon that
+ * exited would be restarted again and again, and each time it would send requests whose answers it cannot
+ * store.
  */
+async function serveThroughDamage(io: Io, session: Session, options: StandbyOptions): Promise<void> {
+  const { clock, log, config } = session;
+  const check = (signal: AbortSignal): Promise<string | null> => damageOf(config.databaseUrl, signal);
+  const file = new DamagedFile({ clock, log, check });
+  for (;;) {
+    try {
+      await serveUntilStopped(io, session, options);
+      return;
+    } catch (error) {
+      if (!isMirrorError(error) || !error.isDamage) throw error;
+      // Until the loop works again.
+      options.onFailure(error.message);
+      const lost = error.mayBeWhole ? await waitUntilWhole(io, session, { error, file }) : error;
+      if (lost !== null) {
+        options.onFailure(lost.message);
+        await park(io, session, lost.message);
+        return;
+      }
+    }
+  }
+}
+
+/**
+ * Waits until a check finds the file whole, or until the daemon is stopped.
+ * @returns the error that parks the daemon for good: meanwhile a person has replaced the file
+ */
+async function waitUntilWhole(
+  io: Io,
+  session: Session,
+  { error, file }: { error: MirrorError; file: DamagedFile },
+): Promise<MirrorError | null> {
+  session.log.error(
+    { cause: error.message },
+    'the daemon sends nothing more until a check finds the file whole; if none does, stop it, ' +
+      'restore a backup, start it',
+  );
+  const over = new AbortController();
+  const replaced = watchMirrorFile(session, over.signal);
+  const end = AbortSignal.any([io.signal, replaced]);
+  try {
+    await file.untilWhole(end);
+    session.log.info('the file is whole; resuming');
+    return null;
+  } catch (thrown) {
+    if (!end.aborted) throw thrown;
+    return replaced.aborted && isMirrorError(replaced.reason) ? replaced.reason : null;
+  } finally {
+    over.abort();
+  }
+}
+
+/** Waits for the stop. */
 async function park({ signal }: Io, { log }: Session, cause: string): Promise<void> {
   log.error(
     { cause },

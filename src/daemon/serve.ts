@@ -71,7 +71,7 @@ export async function serve(
   const stopping = new AbortController();
   const cutDelivery = new AbortController();
   let delivering: Promise<void> | undefined;
-  const replaced = watchMirrorFile(session);
+  const replaced = watchMirrorFile(session, stopping.signal);
   try {
     const end = AbortSignal.any([signal, replaced]);
     const beside = { clock, log, signal: AbortSignal.any([end, stopping.signal]) };

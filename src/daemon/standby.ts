@@ -13,7 +13,7 @@ const STANDBY_POLL_MS = SECOND;
 
 const DATABASE_FAILS = 'the database cannot be used; retrying every second';
 
-interface StandbyOptions extends ServeOptions {
+export interface StandbyOptions extends ServeOptions {
   /** Called when this process has the lease. @param hasStoodBy it had to wait for the lease */
   readonly onActive: (hasStoodBy: boolean) => Promise<void>;
   /** Called when this process gives up the lease or has lost it. */

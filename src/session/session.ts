@@ -26,6 +26,7 @@ import { keepViewSettings } from './view-settings.ts';
 import { type InboxNames, openInboxNames } from './words/names.ts';
 import { harmless, type Io, usesColour, wrapped } from './terminal.ts';
 
+export { damageOf } from '../query/sqlite/whole.ts';
 export type { GateEvent, RequestEnd } from '../service/gate/events.ts';
 
 /** The parts that a command needs to call the service and to use the mirror. */

@@ -9,8 +9,9 @@ const FILE_POLL_MS = SECOND;
  * The signal is aborted when a file of the mirror is deleted, replaced or cut. Writes to the old file would
  * be lost, with them the ledger's rows, and the next command would send requests beside this daemon. The
  * error is one that parks the daemon.
+ * @param until ends the watch
  */
-export function watchMirrorFile({ mirror, defer }: Session): AbortSignal {
+export function watchMirrorFile({ mirror }: Session, until: AbortSignal): AbortSignal {
   const replaced = new AbortController();
   const check = (): void => {
     const path = mirror.lostFile();
@@ -19,7 +20,7 @@ export function watchMirrorFile({ mirror, defer }: Session): AbortSignal {
     replaced.abort(new MirrorError('DATABASE', lost(path, mirror.name), { isDamage: true }));
   };
   const poll = setInterval(check, FILE_POLL_MS);
-  defer(() => clearInterval(poll));
+  until.addEventListener('abort', () => clearInterval(poll));
   // A stand-by may have opened the file long ago.
   check();
   return replaced.signal;

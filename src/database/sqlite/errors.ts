@@ -3,7 +3,7 @@ import { codeOf, isMirrorError, MirrorError } from '../../core/errors.ts';
 /** The file is of another kind. */
 const NO_DATABASE = /SQLITE_NOTADB|not a database/i;
 
-/** No retry helps against these. */
+/** Damage, or a file that the disk has failed to read: SQLite says the same of both. */
 const DAMAGE = new RegExp(`${NO_DATABASE.source}|SQLITE_CORRUPT|malformed`, 'i');
 
 /** A view that is in the way of a change of its tables. */
@@ -31,8 +31,9 @@ const CAUSES: [RegExp, string][] = [
   [NO_DATABASE, 'is not an SQLite database. Set DATABASE_URL to another file'],
   [
     /SQLITE_CORRUPT|malformed/i,
-    'is damaged. If it was replaced just now, run the command again. Else restore a backup, or move it ' +
-      'away and run `inbox-mirror sync` for a new copy, which has no history',
+    'is damaged, or the disk has failed to read it. First run the command again, or restart the daemon. ' +
+      'If that fails too, restore a backup; without one, move the file away and run `inbox-mirror sync` ' +
+      'for a new copy, which has no history',
   ],
   [
     /SQLITE_CANTOPEN|unable to open/i,
@@ -73,6 +74,7 @@ export function asSqliteError(error: unknown, name: string): unknown {
     `The database ${name} ${known[1]}${named === null ? '' : ` (${named[0]})`}.`,
     {
       isDamage: DAMAGE.test(text),
+      mayBeWhole: DAMAGE.test(text),
       cause: error,
     },
   );

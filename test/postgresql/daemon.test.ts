@@ -130,3 +130,42 @@ test('a daemon whose schema is renamed, or replaced by an empty one, parks, and 
     expectParks('ALTER SCHEMA mirror RENAME TO away; CREATE SCHEMA mirror'),
   ]);
 });
+
+test('a table that only another program’s trigger misses does not park the daemon', async () => {
+  const place = await newPlace();
+  const program = await testProgram(
+    { inboxes: 1, conversations: 30 },
+    {
+      DATABASE_URL: `${place}?schema=mirror`,
+      SCHEDULE_CONVERSATIONS: '* * * * * *',
+      SCHEDULE_INBOXES: '* * * * * *',
+      READ_PAGES: 'off',
+    },
+  );
+  const daemon = startDaemon(program);
+  await daemon.said(COMPLETE);
+  await onServer(
+    `CREATE FUNCTION mirror.audit() RETURNS trigger LANGUAGE plpgsql AS
+       'BEGIN INSERT INTO public.audit VALUES (NEW.id); RETURN NEW; END';
+     CREATE TRIGGER audit AFTER INSERT OR UPDATE ON mirror.conversations
+       FOR EACH ROW EXECUTE FUNCTION mirror.audit()`,
+    place,
+  );
+  const inbox = firstInbox(program.sandbox);
+  program.sandbox.world.setStatus(inbox.id, inbox.conversations.order[0]!, 'another');
+  const refused = /refuses a statement: .*public\.audit.* \(42P01\)\. Look for a trigger/;
+  await expect.poll(() => daemon.errors(), { timeout: 20_000 }).toMatch(refused);
+  const arrived = program.sandbox.arrivals.length;
+  await expect.poll(() => program.sandbox.arrivals.length).toBeGreaterThan(arrived);
+  expect((await ask(daemon, '/healthz')).status).toBe(200);
+  expect(daemon.errors()).not.toMatch(/sends nothing more|has lost a table/);
+
+  await onServer('CREATE TABLE public.audit (id text)', place);
+  expect((await program.run('sync', 'conversations')).exitCode).toBe(0);
+  await expectEqualToService({
+    database: await temporaryDatabase(`${place}?schema=mirror`),
+    sandbox: program.sandbox,
+  });
+  daemon.process.kill('SIGTERM');
+  expect(await daemon.ended).toBe(0);
+});

@@ -18,7 +18,7 @@ export const READ_ONLY =
   'is read-only here: it is a standby server, or is set to be read-only. ' +
   'Set DATABASE_URL to the primary server';
 
-/** No retry helps against a missing table. */
+/** A missing table. No retry helps if it is one of the mirror's (`lost-tables.ts`). */
 const DAMAGE = /^42P01/;
 
 /** The DETAIL of these names the views in the way. That of others can repeat a value of the mirror. */

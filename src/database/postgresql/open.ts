@@ -18,6 +18,7 @@ import { addressOf, connectionTo, type PostgresAddress, sessionOf } from './addr
 import { endWhenSilent, PooledClient } from './client.ts';
 import { postgresql } from './dialect.ts';
 import { asPostgresError } from './errors.ts';
+import { asFailure } from './lost-tables.ts';
 import { forMigrations } from './migrating.ts';
 import { refuseTransactionPooling } from './pooler.ts';
 import { refuseHiddenSchema, refuseMissingRights } from './rights.ts';
@@ -169,11 +170,8 @@ async function ensureSchema(database: Database, schema: string): Promise<void> {
  * because each begins with the fence and would wait for its row anyway. A transaction with the `alone`
  * option, such as a slot's, does not wait for a page.
  */
-function pooled(
-  connection: SqlDriverAdapter,
-  { schema, name }: PostgresAddress,
-  sequences?: SequenceWatch,
-): Database {
+function pooled(connection: SqlDriverAdapter, address: PostgresAddress, sequences?: SequenceWatch): Database {
+  const { schema, name } = address;
   const statements = statementsOn(connection, postgresql);
   const transaction: Database['transaction'] = async (work, alone) => {
     const first = alone === undefined ? null : postgresql.lock(alone);
@@ -187,7 +185,7 @@ function pooled(
     } catch (error) {
       if (isTakenId(error) && (await sequences?.check(unchecked, true)))
         throw sequencesWereBehind(error, name);
-      const known = asPostgresError(error, name);
+      const known = await asFailure(error, statements, address);
       if (isMirrorError(known, 'DATABASE')) sequences?.connectionLost();
       throw asRefusal(known, name);
     }

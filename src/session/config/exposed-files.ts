@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { realpathSync, type Stats, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { SANDBOX_KEY } from '../../core/secrets.ts';
 import type { Environment, EnvFile } from './environment.ts';
@@ -12,8 +12,12 @@ const SECRETS = new Set(['INBOX_API_KEY', 'HTTP_TOKEN', 'WEBHOOK_SECRET']);
 /** The permission of users outside the file's group to read it. */
 const OTHERS_READ = 0o004;
 
+/** The permission of the file's group to read it. */
+const GROUP_READS = 0o040;
+
 /**
- * A warning for each file with a secret, and for the mirror's, if every user of the machine may read it.
+ * A warning for each file with a secret, and for the mirror's, if every user of the machine may read it; and
+ * for a mirror with two names.
  * @param envFile null: the command reads no `.env`
  */
 export function exposedFileWarnings(
@@ -22,21 +26,61 @@ export function exposedFileWarnings(
   { databaseUrl, envFile }: { databaseUrl: string; envFile: EnvFile | null },
 ): string[] {
   const files = SECRET_FILES.map((name) => ({ what: name, path: env[name]?.trim() ?? '', has: '' }));
-  if (databaseUrl.startsWith('file:'))
-    files.push({ what: 'the mirror', path: databaseUrl.slice(5), has: '' });
   const secrets = Object.entries(envFile?.variables ?? {}).filter(isSecret);
   if (envFile !== null && secrets.length > 0) {
     const has = `, which has ${secrets.map(([name]) => name).join(' and ')}`;
     files.push({ what: '.env', path: envFile.path, has });
   }
-  return files
-    .filter(({ path }) => path !== '')
-    .map(({ path, ...words }) => ({ path: resolve(folder, path), ...words }))
-    .filter(({ path }) => isExposed(path))
-    .map(
-      ({ what, path, has }) =>
-        `${what}: every user of this machine may read ${path}${has}; run chmod o-rwx ${path}`,
+  const ofMirror = databaseUrl.startsWith('file:')
+    ? mirrorWarnings(resolve(folder, databaseUrl.slice(5)))
+    : [];
+  return [
+    ...files
+      .filter(({ path }) => path !== '')
+      .map(({ path, ...words }) => ({ path: resolve(folder, path), ...words }))
+      .filter(({ path }) => isExposed(stateOf(path)))
+      .map(({ what, path, has }) => `${what}: ${exposed(path, has)}`),
+    ...ofMirror,
+  ];
+}
+
+/** Of a mirror that every user may read, the files beside it get the same mode: they need no warning. */
+function mirrorWarnings(path: string): string[] {
+  const mirror = stateOf(path);
+  const found = isExposed(mirror) ? [exposed(path)] : sideFileWarnings(path, mirror);
+  if ((mirror?.nlink ?? 1) > 1)
+    found.push(
+      `${path} has ${mirror?.nlink} names (hard links), and SQLite keeps a log beside each: programs that ` +
+        'open it by different names damage it; remove the others',
     );
+  return found.map((warning) => `the mirror: ${warning}`);
+}
+
+/**
+ * SQLite makes its files with the mode of the mirror. It uses one that another user made before, who then
+ * reads what is written there.
+ */
+function sideFileWarnings(path: string, mirror: Stats | undefined): string[] {
+  // SQLite keeps them beside the file behind a link.
+  const target = mirror === undefined ? path : realpathSync(path);
+  return ['-wal', '-shm'].flatMap((side) => {
+    const file = stateOf(target + side);
+    if (isExposed(file)) return [exposed(target + side)];
+    if (mirror === undefined || file === undefined || !isOfAnother(file, mirror)) return [];
+    return [
+      `another account than that of ${target} owns ${target + side} and may read it; ` +
+        `run chown --reference=${target} ${target + side} as root`,
+    ];
+  });
+}
+
+/** Root may read everything. Of a mirror that a group reads, `doctor` judges the files. */
+function isOfAnother(file: Stats, mirror: Stats): boolean {
+  return file.uid !== mirror.uid && file.uid !== 0 && (mirror.mode & GROUP_READS) === 0;
+}
+
+function exposed(path: string, has = ''): string {
+  return `every user of this machine may read ${path}${has}; run chmod o-rwx ${path}`;
 }
 
 /** True for a secret, and for an address with a password, of a database or of a proxy. */
@@ -48,12 +92,16 @@ function isSecret([name, value = '']: [string, string | undefined]): boolean {
 }
 
 /** Windows has no such permissions: there, every file seems readable. */
-function isExposed(path: string): boolean {
-  if (process.platform === 'win32') return false;
+function isExposed(file: Stats | undefined): boolean {
+  return process.platform !== 'win32' && file !== undefined && (file.mode & OTHERS_READ) !== 0;
+}
+
+/** Undefined for a missing file, and for one whose folder this account may not enter. */
+function stateOf(path: string): Stats | undefined {
   try {
-    return ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & OTHERS_READ) !== 0;
+    return statSync(path, { throwIfNoEntry: false });
   } catch {
-    // This account may not enter its folder; the command that opens the file says so.
-    return false;
+    // The command that opens the file says so.
+    return undefined;
   }
 }

@@ -1,9 +1,12 @@
 import {
   chmodSync,
+  chownSync,
   constants,
+  linkSync,
   lstatSync,
   mkdirSync,
   readFileSync,
+  realpathSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -14,6 +17,7 @@ import { openPartial } from '../../../src/export/folder/files.ts';
 import { readConfig } from '../../../src/session/config/config.ts';
 import { readEnvironment } from '../../../src/session/config/environment.ts';
 import { startDaemon } from '../../support/daemon-process.ts';
+import { temporaryFolder } from '../../support/mirror.ts';
 import { mirrorFile, newProgram, SECRET } from '../../support/program.ts';
 
 test.skipIf(process.platform === 'win32')(
@@ -40,6 +44,62 @@ test.skipIf(process.platform === 'win32')(
     expect(await daemon.ended).toBe(0);
   },
 );
+
+/** The warnings about the files of a mirror at this path. */
+function warningsOf(folder: string, path: string): readonly string[] {
+  const env = { INBOX_API_URL: 'http://localhost/v1', INBOX_API_KEY: SECRET, DATABASE_URL: `file:${path}` };
+  const { warnings } = readConfig(env, folder, { service: true, own: env });
+  return warnings.filter((warning) => warning.startsWith('the mirror'));
+}
+
+test.skipIf(process.platform === 'win32')(
+  'files beside the mirror that other users may read cause a warning, also before the mirror exists',
+  () => {
+    const folder = realpathSync(temporaryFolder());
+    const path = join(folder, 'mirror.db');
+    const log = `${path}-wal`;
+    writeFileSync(log, '');
+    chmodSync(log, 0o666);
+    const readable = `the mirror: every user of this machine may read ${log}; run chmod o-rwx ${log}`;
+    expect(warningsOf(folder, path)).toEqual([readable]);
+    writeFileSync(path, '', { mode: 0o600 });
+    symlinkSync(path, join(folder, 'link.db'));
+    expect(warningsOf(folder, join(folder, 'link.db')), 'behind a link').toEqual([readable]);
+    chmodSync(log, 0o600);
+    writeFileSync(`${path}-shm`, '', { mode: 0o600 });
+    expect(warningsOf(folder, path)).toEqual([]);
+    chmodSync(path, 0o644);
+    chmodSync(log, 0o644);
+    expect(warningsOf(folder, path), 'one for the mirror and its log').toHaveLength(1);
+    if (process.getuid?.() !== 0) return;
+    // Only root may give a file away.
+    for (const file of [path, log]) chmodSync(file, 0o600);
+    chownSync(path, 1000, 1000);
+    expect(warningsOf(folder, path), 'root may read everything').toEqual([]);
+    chownSync(log, 1001, 1001);
+    expect(warningsOf(folder, path)).toEqual([
+      `the mirror: another account than that of ${path} owns ${log} and may read it; ` +
+        `run chown --reference=${path} ${log} as root`,
+    ]);
+    chmodSync(path, 0o640);
+    expect(warningsOf(folder, path), '`doctor` judges the files of a group').toEqual([]);
+  },
+);
+
+test('a mirror with two names causes a warning, and one behind a symbolic link does not', () => {
+  const folder = temporaryFolder();
+  const path = join(folder, 'mirror.db');
+  writeFileSync(path, '', { mode: 0o600 });
+  symlinkSync(path, join(folder, 'link.db'));
+  expect(warningsOf(folder, join(folder, 'link.db'))).toEqual([]);
+  linkSync(path, join(folder, 'other.db'));
+  for (const name of ['mirror.db', 'other.db'])
+    expect(warningsOf(folder, join(folder, name))).toEqual([
+      expect.stringMatching(
+        RegExp(`^the mirror: .*/${name} has 2 names \\(hard links\\), .* damage it; remove the others`),
+      ),
+    ]);
+});
 
 test.skipIf(process.platform === 'win32')('a new mirror can be read by its owner only', async () => {
   const program = await newProgram({ inboxes: 1 });

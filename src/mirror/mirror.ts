@@ -209,7 +209,7 @@ export interface Writer extends Mirror {
   repairDays(wrong: readonly string[], now: number): Promise<void>;
   /**
    * Records that this access leads to the mirror's account.
-   * @param accepted the ids of the inboxes that the account of a consent lists; null without a consent
+   * @param accepted the ids of the inboxes on the first page of a consent's list; null without a consent
    */
   proveAccount(access: Access, accepted?: readonly string[] | null): Promise<void>;
   /** Records that this access leads to another account, and when the next test is due (epoch ms). */

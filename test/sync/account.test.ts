@@ -98,6 +98,16 @@ async function exchangeable(shared: number, { pageSize }: { pageSize?: number } 
   return { mirror, accounts, state, pass };
 }
 
+/** Gives each account 8 more inboxes, on the second page of 10 of its list. */
+function addSecondPage(accounts: Readonly<Record<string, { readonly sandbox: Sandbox }>>): void {
+  for (const [at, { sandbox }] of Object.values(accounts).entries())
+    for (let nth = 0; nth < 8; nth += 1)
+      sandbox.world.addInbox({
+        id: `${9_100_000_000_000_000_000n + BigInt(100 * at + nth)}`,
+        email: `${at}-${nth}@many.example`,
+      });
+}
+
 /** Makes the service answer questions for single inboxes with this status. */
 function answerById(sandbox: Sandbox, status: number): void {
   sandbox.script(({ path }) => (/^\/v1\/inboxes\/\d+$/.test(path) ? { status, body: '{}' } : undefined));
@@ -369,22 +379,13 @@ describe('another account behind the mirror', () => {
 
   test('that a consent has replaced is refused while only a part of the list of the other one was read', async () => {
     const { mirror, accounts, state, pass } = await exchangeable(0, { pageSize: 10 });
-    for (const [at, { sandbox }] of Object.values(accounts).entries())
-      for (let nth = 0; nth < 8; nth += 1)
-        sandbox.world.addInbox({ id: `${70_000 + 100 * at + nth}`, email: `${at}-${nth}@many.example` });
+    addSecondPage(accounts);
     await pass();
     state.shown = 'other';
     accounts.other.sandbox.script(({ path }) => (path.includes('next_page') ? 'reset' : undefined));
     await pass({ acceptAccount: true });
     const before = await contents(mirror);
     state.answers = 'own';
-    // It does not know the other one's page token, so that the list begins again.
-    let isRefused = false;
-    accounts.own.sandbox.script(({ path }) => {
-      if (isRefused || !path.includes('next_page')) return undefined;
-      isRefused = true;
-      return { status: 400 };
-    });
     for (let nth = 0; nth < 3; nth += 1) expect(await pass()).toEqual(OTHER_ACCOUNT);
     expect(await contents(mirror)).toEqual(before);
   });
@@ -423,6 +424,18 @@ describe('another account behind the mirror', () => {
     const before = await contents(mirror);
     on.now = true;
     expect((await mirror.sync()).stopped).toEqual(OTHER_ACCOUNT);
+    expect(await contents(mirror)).toEqual(before);
+  });
+
+  test('is found although it accepts the page token with which the list of inboxes resumes', async () => {
+    const { mirror, accounts, state, pass } = await exchangeable(0, { pageSize: 10 });
+    addSecondPage(accounts);
+    await pass();
+    accounts.own.sandbox.script(({ path }) => (path.includes('next_page') ? 'reset' : undefined));
+    await pass();
+    const before = await contents(mirror);
+    state.answers = 'other';
+    for (let nth = 0; nth < 3; nth += 1) expect(await pass()).toEqual(OTHER_ACCOUNT);
     expect(await contents(mirror)).toEqual(before);
   });
 
@@ -936,14 +949,36 @@ describe('the same account', () => {
     expect((await mirror.sync()).stopped).toBeNull();
   });
 
-  test('may go on to read an inbox that a consent has given up, if the service returns it by its id', async () => {
-    const { mirror, move } = await movable(1);
-    const inbox = firstInbox(mirror.sandbox);
-    move();
-    expect((await mirror.sync({ acceptAccount: true })).stopped).toBeNull();
-    expect(await count(mirror.database, `inboxes WHERE id = '${inbox.id}' AND missing_since IS NULL`)).toBe(
-      1,
-    );
+  test.each([200, 403, 404, 429, 500])(
+    'may read an inbox that a consent has given up, if the service returns it by its id, and another one with %i',
+    async (status) => {
+      const { mirror, move } = await movable(1);
+      const [inbox, next] = [firstInbox(mirror.sandbox), nthInbox(mirror.sandbox, 1)];
+      move();
+      mirror.sandbox.script(({ path }) =>
+        status !== 200 && path.endsWith(`/inboxes/${next.id}`) ? { status, body: '{}' } : undefined,
+      );
+      await mirror.sync({ acceptAccount: true });
+      for (let nth = 0; nth < 3; nth += 1) {
+        mirror.clock.advance(HOUR);
+        await mirror.sync();
+      }
+      const isRead = `inboxes WHERE id = '${inbox.id}' AND missing_since IS NULL AND deleted_at IS NULL`;
+      expect(await count(mirror.database, isRead)).toBe(1);
+    },
+  );
+
+  test('may show its inboxes one after the other, after a consent to an empty list', async () => {
+    const { mirror, accounts, state, pass } = await exchangeable(4);
+    await pass();
+    [state.shown, state.cut] = ['other', 0];
+    answerById(accounts.other.sandbox, 404);
+    expect(await pass({ acceptAccount: true })).toBeNull();
+    for (const cut of [1, 2, 4]) {
+      state.cut = cut;
+      expect(await pass()).toBeNull();
+    }
+    expect(await count(mirror.database, 'inboxes WHERE missing_since IS NULL')).toBe(4);
   });
 
   test('is known from the first of several pages, which costs no further request', async () => {

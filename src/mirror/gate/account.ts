@@ -98,8 +98,8 @@ export async function readAccount(database: Database): Promise<KnownAccount> {
 
 /**
  * Records that this access leads to the mirror's account.
- * @param accepted the ids of the inboxes that the account of a consent lists: it replaces all others; null
- *   without a consent
+ * @param accepted the ids of the inboxes on the first page of a consent's list; null without a consent. All
+ *   others count as replaced until a complete list has them
  */
 export async function proveAccount(
   { write }: FencedDatabase,

@@ -3,10 +3,10 @@ import { type Clock, HOUR, MINUTE } from '../../core/clock.ts';
 import { isMirrorError, MirrorError } from '../../core/errors.ts';
 import { INBOXES, type Item } from '../../core/lists.ts';
 import { type Access, accessId } from '../../core/secrets.ts';
-import type { KnownAccount } from '../../mirror/gate/account.ts';
+import type { KnownAccount, KnownInbox } from '../../mirror/gate/account.ts';
 import type { Writer } from '../../mirror/mirror.ts';
 import type { CallOptions, Client, Page } from '../../service/client.ts';
-import { askById, type InboxesShown, MOST_SHOWN } from './by-id.ts';
+import { askById, type InboxesShown, MOST_SHOWN, NO_ANSWER } from './by-id.ts';
 import {
   emailOf,
   expectedOf,
@@ -45,8 +45,8 @@ const OTHER_ADDRESS =
   "the inbox has another address there, and the list of inboxes shows too few of the mirror's to tell " +
   'whose it is; `sync --accept-account` accepts it';
 const EARLIER_ACCOUNT =
-  'a consent has replaced the inbox, and the service returned none of those that it lists: the earlier ' +
-  'account may have answered';
+  'a consent has replaced the inbox, and the service did not return the inboxes that its list had: the ' +
+  'earlier account may have answered';
 
 interface AccountDeps {
   readonly mirror: Writer;
@@ -103,18 +103,45 @@ export class AccountCheck {
    * answer: the next requests show why.
    */
   async judgeByInbox(client: Client, call: CallOptions): Promise<'ours' | 'other' | 'unknown'> {
-    const options = { ...call, tries: 1, isServiceTest: true };
-    const known = expectedOf((await this.#deps.mirror.account()).inboxes);
     try {
-      for (const { id, email } of known.slice(0, MOST_SHOWN)) {
-        const found = await this.sendProven(client, options, () => client.getInbox(id, options));
-        if (found !== null)
-          return found.item.id === id && isSameAddress(email, emailOf(found.item)) ? 'ours' : 'other';
+      for (const inbox of (await this.#expected()).slice(0, MOST_SHOWN)) {
+        const shown = await this.#ask(inbox, client, call);
+        if (shown !== null) return shown;
       }
     } catch (error) {
       if (!isMirrorError(error) && !call.signal?.aborted) throw error;
     }
     return 'unknown';
+  }
+
+  async #expected(): Promise<readonly KnownInbox[]> {
+    return expectedOf((await this.#deps.mirror.account()).inboxes);
+  }
+
+  /** Asks for an inbox by its id. Null: the service does not know it. */
+  async #ask({ id, email }: KnownInbox, client: Client, call: CallOptions): Promise<'ours' | 'other' | null> {
+    const options = { ...call, tries: 1, isServiceTest: true };
+    const found = await this.sendProven(client, options, () => client.getInbox(id, options));
+    if (found === null) return null;
+    return found.item.id === id && isSameAddress(email, emailOf(found.item)) ? 'ours' : 'other';
+  }
+
+  /**
+   * True if the service returns none of the first inboxes that are expected, and has answered for one of
+   * them.
+   * @throws an error that is not about a single inbox
+   */
+  async #lacksExpected(client: Client, call: CallOptions): Promise<boolean> {
+    let hasAnswered = false;
+    for (const inbox of (await this.#expected()).slice(0, MOST_SHOWN)) {
+      try {
+        if ((await this.#ask(inbox, client, call)) === 'ours') return false;
+        hasAnswered = true;
+      } catch (error) {
+        if (!isMirrorError(error, ...NO_ANSWER)) throw error;
+      }
+    }
+    return hasAnswered;
   }
 
   /**
@@ -183,9 +210,9 @@ export class AccountCheck {
   }
 
   /**
-   * The error that names another account, if the listed inboxes or questions about those of the mirror show
-   * one, or if a new access shows too few of the mirror's: single inboxes may be shared. So may those of an
-   * account that a consent has replaced.
+   * The error that names another account, if the listed inboxes or questions about those of the mirror
+   * show one, or if a new access shows too few of the mirror's. Two accounts may share single inboxes,
+   * also one of the mirror's and one that a consent has replaced.
    * @throws MirrorError the error of a request
    */
   async #otherShown(
@@ -222,10 +249,9 @@ export class AccountCheck {
     const live = (await this.#deps.mirror.account()).inboxes.filter(isLive);
     const known = live.find(({ id }) => id === item.id);
     if (known === undefined) return null;
-    // After a consent to an empty list, the account shows none but those.
+    // After a consent to an empty list every inbox is a replaced one: none is left to ask for.
     const hasOwn = live.some(({ replaced }) => !replaced);
-    if (known.replaced && hasOwn && (await this.judgeByInbox(client, call)) !== 'ours')
-      return EARLIER_ACCOUNT;
+    if (known.replaced && hasOwn && (await this.#lacksExpected(client, call))) return EARLIER_ACCOUNT;
     if (accepts || isSameAddress(known.email, emailOf(item))) return null;
     const missing = live.filter(({ missingSince }) => missingSince !== null);
     return isMost(missing.length, live.length) ? OTHER_ADDRESS : null;
@@ -242,7 +268,7 @@ export class AccountCheck {
     return error;
   }
 
-  /** @param accepted the inboxes that the account of a consent lists; null without a consent */
+  /** @param accepted the inboxes on the first page of a consent's list; null without a consent */
   async #record(
     access: Access,
     known: KnownAccount,

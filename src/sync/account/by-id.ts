@@ -10,7 +10,7 @@ export const MOST_SHOWN = 3;
 const MOST_LACKING_ASKED = 10;
 
 /** Errors of a question for one inbox: another one may be answered. */
-const NO_ANSWER = [
+export const NO_ANSWER = [
   'LIST_FORBIDDEN',
   'REQUEST_REFUSED',
   'BAD_ANSWER',

@@ -47,7 +47,7 @@ export function inboxesOf({ items, rejects }: Pick<Page, 'items' | 'rejects'>): 
 /**
  * The live inboxes that the service should list: those that its last complete list had. If it had none, those
  * that have been missing for the shortest time: others may be of an account that was replaced. Those that a
- * consent has replaced come last.
+ * consent has replaced are expected only if all are.
  */
 export function expectedOf(known: readonly KnownInbox[]): readonly KnownInbox[] {
   const live = known.filter(isLive);
@@ -56,7 +56,10 @@ export function expectedOf(known: readonly KnownInbox[]): readonly KnownInbox[] 
   return live.filter((inbox) => missingFrom(inbox) === latest);
 }
 
-/** The instant from which an inbox has been missing, epoch ms; infinite if the last list had it. */
+/**
+ * The instant from which an inbox has been missing, epoch ms; infinite if the last list had it; 0 if a
+ * consent has replaced it.
+ */
 function missingFrom({ missingSince, replaced }: KnownInbox): number {
   // Until the pass of the consent has read the whole list, no mark says that the inbox is missing.
   return replaced ? 0 : (missingSince?.getTime() ?? Infinity);
@@ -126,7 +129,8 @@ function replacesMost(
 ): boolean {
   if (isProven) return false;
   const emails = new Map(listed.map(({ id, email }) => [id, email]));
-  const live = known.filter((inbox) => isLive(inbox) && missingFrom(inbox) > since - DAY);
+  const isRecent = ({ missingSince }: KnownInbox): boolean => Number(missingSince ?? Infinity) > since - DAY;
+  const live = known.filter((inbox) => isLive(inbox) && isRecent(inbox));
   const same = live.filter(({ id, email }) => emails.has(id) && isSameAddress(email, emails.get(id))).length;
   const ids = new Set(known.map(({ id }) => id));
   return 2 * same < live.length && listed.some(({ id }) => !ids.has(id));
@@ -139,11 +143,13 @@ export function showsAny(known: readonly KnownInbox[], listed: readonly ListedIn
 
 /**
  * True if the list has inboxes that a consent has replaced, and no more of the expected ones: it may be the
- * list of an earlier account.
+ * list of an earlier account. After a consent to an empty list, those of the mirror are expected themselves.
  */
 export function showsReplaced(known: readonly KnownInbox[], listed: readonly ListedInbox[]): boolean {
   const ids = new Set(listed.map(({ id }) => id));
-  const back = known.filter(({ id, replaced }) => replaced && ids.has(id)).length;
+  const expected = new Set(expectedOf(known));
+  const isBack = (inbox: KnownInbox): boolean => inbox.replaced && ids.has(inbox.id) && !expected.has(inbox);
+  const back = known.filter(isBack).length;
   return back > 0 && back >= compare(known, listed).same;
 }
 

@@ -79,13 +79,16 @@ async function reachedPages(
   return Math.ceil((await mirror.suspects.countLive(sweep)) / aPage);
 }
 
-/** The pages of `inboxes` that show whose they are, before any is applied; no page of another list. */
+/**
+ * The pages of `inboxes` that show whose they are, before any is applied; no page of another list. Also
+ * before the walk resumes: another account may take the page token for one of its own.
+ */
 async function readAhead(
   { account, client, signal }: SweepDeps,
-  { list, pages }: Sweep,
+  { list, walked }: Sweep,
   { reason, acceptAccount }: SweepOptions,
 ): Promise<PagesByToken> {
-  if (list !== 'inboxes' || pages > 0) return new Map();
+  if (list !== 'inboxes' || walked) return new Map();
   return await account.readInboxes(client, { reason, signal }, acceptAccount);
 }
 

@@ -1,7 +1,8 @@
 import { CLOSED, CLOSED_WORDS, COLUMNS, type ListName, NO_STATUS } from '../../core/lists.ts';
 import type { Dialect } from '../dialect.ts';
 
-// `expand` in `definitions.ts` puts these expressions in. Words in capitals in them are expanded after that.
+// `expand` in `definitions.ts` puts these expressions in, `ofInboxSql` aside, which readers of `changes` use.
+// Words in capitals in them are expanded after that.
 
 /** An expression: the name of a status in views and intervals, as `statusName` gives it. */
 export function statusSql(status: string): string {
@@ -81,4 +82,17 @@ export function overlapsSql(one: string, other: string): string {
   return `${other}.inbox_id = ${one}.inbox_id AND ${other}.conversation_id = ${one}.conversation_id
     AND (${one}.to_at IS NULL OR ${one}.to_at > ${other}.from_at)
     AND (${other}.to_at IS NULL OR ${other}.to_at > ${one}.from_at)`;
+}
+
+/**
+ * A condition: true for the changes in an inbox and for those of the inbox itself, whose `inbox_id` is null.
+ * @param inbox its id, or a parameter such as `$2`
+ * @param list the only list that is read; undefined: all
+ */
+export function ofInboxSql(inbox: string, list: ListName | undefined): string {
+  const inside = `changes.inbox_id = ${inbox}`;
+  // Another list has no change of the inbox itself, and SQLite would read all changes of that list.
+  if (list !== undefined && list !== 'inboxes') return inside;
+  return `(${inside}
+    OR changes.list = 'inboxes' AND changes.inbox_id IS NULL AND changes.item_id = ${inbox})`;
 }

@@ -2,6 +2,7 @@ import type { ItemValues } from '../../core/diff.ts';
 import type { ListName } from '../../core/lists.ts';
 import type { Sql } from '../../database/database.ts';
 import { iso } from '../../database/instants.ts';
+import { ofInboxSql } from '../../database/views/expressions.ts';
 import { type Cursor, cursorText, newestCursor, readCursor, refuseForeignCursor } from './cursor.ts';
 import { epochOf } from './epochs.ts';
 
@@ -136,7 +137,7 @@ async function select(
   for (const [column, value] of Object.entries(equal)) {
     if (value !== undefined) conditions.push(`${column} = $${parameters.push(value)}`);
   }
-  if (inboxId !== undefined) conditions.push(ofInbox(`$${parameters.push(inboxId)}`, list));
+  if (inboxId !== undefined) conditions.push(ofInboxSql(`$${parameters.push(inboxId)}`, list));
   if (since !== undefined) conditions.push(`observed_at >= $${parameters.push(iso(since))}`);
   if (until !== undefined) conditions.push(`observed_at < $${parameters.push(iso(until))}`);
   const first = `FROM changes WHERE ${conditions.join(' AND ')}
@@ -154,17 +155,6 @@ async function select(
     ...parameters,
   );
   return rows.map(asRecord);
-}
-
-/**
- * SQL: true for the changes in an inbox and for those of the inbox itself, whose `inbox_id` is null.
- * @param parameter of the inbox's id, such as `$2`
- */
-function ofInbox(parameter: string, list: ListName | undefined): string {
-  const inside = `inbox_id = ${parameter}`;
-  // Another list has no change of the inbox itself, and SQLite would read all changes of that list.
-  if (list !== undefined && list !== 'inboxes') return inside;
-  return `(${inside} OR list = 'inboxes' AND inbox_id IS NULL AND item_id = ${parameter})`;
 }
 
 function asRecord({

@@ -1,3 +1,4 @@
+import { ofInboxSql } from '../../database/views/expressions.ts';
 import type { Read } from './lane.ts';
 import { nameOfUser, USER_NAME } from './names.ts';
 
@@ -74,19 +75,6 @@ export const TELLING = `NOT (changes.field = 'assignee_type' AND EXISTS (SELECT 
   WHERE same.list = changes.list AND same.inbox_id = changes.inbox_id AND same.item_id = changes.item_id
     AND same.field = 'assignee_id' AND same.observed_at = changes.observed_at))`;
 
-/**
- * SQL: true for the changes in an inbox and for those of the inbox itself, whose `inbox_id` is null.
- * @param parameter of the inbox's id, such as `$2`
- * @param list the only list that is read; undefined: all
- */
-export function ofInbox(parameter: string, list: ChangeRow['list'] | undefined): string {
-  const inside = `changes.inbox_id = ${parameter}`;
-  // Another list has no change of the inbox itself, and SQLite would read all changes of that list.
-  if (list !== undefined && list !== 'inboxes') return inside;
-  return `(${inside}
-    OR changes.list = 'inboxes' AND changes.inbox_id IS NULL AND changes.item_id = ${parameter})`;
-}
-
 /** At most this many changes on a page, and in one message of a live page. */
 export const MOST_SHOWN = 100;
 
@@ -156,7 +144,7 @@ function conditions(
   const values: (string | number)[] = [];
   const next = (value: string | number): string => `$${values.push(value)}`;
   const all = ids.map(([condition, id]) => `${condition} CAST(${next(id)} AS BIGINT)`);
-  if (inbox !== undefined) all.push(ofInbox(next(inbox), undefined));
+  if (inbox !== undefined) all.push(ofInboxSql(next(inbox), undefined));
   if (field !== undefined) all.push(`changes.field = ${next(field)}`);
   if (person !== undefined)
     all.push(`(changes.field = 'assignee_id'

@@ -1,7 +1,8 @@
 import { MirrorError } from '../../core/errors.ts';
 import type { ListName } from '../../core/lists.ts';
 import { iso } from '../../database/instants.ts';
-import { CHANGE_NAMES, JOIN_NAMES, ofInbox } from '../figures/changes.ts';
+import { ofInboxSql } from '../../database/views/expressions.ts';
+import { CHANGE_NAMES, JOIN_NAMES } from '../figures/changes.ts';
 import { JOIN_ASSIGNEE } from '../figures/names.ts';
 import { nearest } from '../nearest.ts';
 import type { Cell } from '../result.ts';
@@ -11,7 +12,7 @@ import { checkField } from './filter-checks.ts';
 /** Selects changes. Every given condition must hold. */
 export interface FeedFilter {
   readonly list?: ListName | undefined;
-  /** The id or the name of an inbox. */
+  /** The id or the name of an inbox: selects the changes in it, and those of the inbox itself. */
   readonly inbox?: string | undefined;
   readonly item?: string | undefined;
   readonly field?: string | undefined;
@@ -37,7 +38,7 @@ export async function readFeed(
     if (value !== undefined) conditions.push(`changes.${column} ${comparison} $${values.push(value)}`);
   };
   add('list', '=', list);
-  if (inbox !== undefined) conditions.push(ofInbox(`$${values.push(await findInbox(read, inbox))}`, list));
+  if (inbox !== undefined) conditions.push(ofInboxSql(`$${values.push(await findInbox(read, inbox))}`, list));
   add('item_id', '=', item);
   add('field', '=', field);
   add('observed_at', '>=', since === undefined ? undefined : iso(since));

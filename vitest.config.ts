@@ -7,7 +7,7 @@ import { defineConfig } from 'vitest/config';
  * few statements.
  */
 const CONTRACT = [
-  'test/mirror/{activity,counted-days,epochs,faults,housekeeping,intervals,lease,plans}.test.ts',
+  'test/mirror/{activity,counted-days,epochs,faults,housekeeping,id-ranges,intervals,lease,plans}.test.ts',
   'test/mirror/gate/{answers,budget-use,clock,refused-keys}.test.ts',
   'test/database/{long-tokens,newer-program,prisma-dates,releases,schema}.test.ts',
   'test/sync/{brake-histories,consent,crash,flaws,gone-inbox,history,older-copy,trust}.test.ts',

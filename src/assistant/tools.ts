@@ -13,7 +13,7 @@ import { readConversation, readFeed } from '../query/reads/feed.ts';
 import { readRows } from '../query/reads/rows.ts';
 import type { ReadOnlyMirror } from '../query/result.ts';
 import type { TableDescription } from '../query/tables.ts';
-import { asAnswer, asObjects, asTable, type Currency, listsOf } from './answer.ts';
+import { asAnswer, asObjects, asTable, type Caveats, listsOf } from './answer.ts';
 import { AFTER_ID, argumentsOf, cursorNote, idOf } from './arguments.ts';
 
 export interface ToolDeps {
@@ -33,7 +33,7 @@ const USUAL_ROWS = 100;
 /** A result ends at about this many characters: some 25,000 tokens. */
 const MOST_CHARACTERS = 100_000;
 
-/** Two rows for each list of an account with a thousand inboxes. */
+/** At most this many rows of lists: an account with a thousand inboxes has 3,001, with up to two each. */
 const OF_LISTS: Bounds = { rows: 8002, characters: Number.POSITIVE_INFINITY };
 
 /** A database quotes the value that it could not convert. */
@@ -56,7 +56,7 @@ export function addTools(server: McpServer, deps: ToolDeps): void {
       inputSchema: argumentsOf({}),
       annotations: READS,
     },
-    () => answered(deps, async (_read, currency) => asAnswer(currency.ages.map(ageOf), currency)),
+    () => answered(deps, async (_read, caveats) => asAnswer(caveats.ages.map(ageOf), caveats)),
   );
 }
 
@@ -99,9 +99,9 @@ function addQuery(server: McpServer, deps: ToolDeps): void {
       settled(deps, async () => {
         const text = onlyReading(sql);
         const tables = new Set((await deps.describe()).map(({ name }) => name));
-        return await visit({ ...deps, left }, async (_read, currency, ask) => {
+        return await visit({ ...deps, left }, async (_read, caveats, ask) => {
           const found = await ask(text, [], boundsOf(rows));
-          return asAnswer(asTable(found), ofLists(currency, listsOf(text, tables)), cutNote(found));
+          return asAnswer(asTable(found), ofLists(caveats, listsOf(text, tables)), cutNote(found));
         });
       }),
   );
@@ -118,7 +118,10 @@ function addChanges(server: McpServer, deps: ToolDeps): void {
         'With after_id: the oldest first, to read on.',
       inputSchema: argumentsOf({
         list: z.enum(LIST_NAMES).optional(),
-        inbox: z.string().optional().describe('the name or the id of an inbox'),
+        inbox: z
+          .string()
+          .optional()
+          .describe('the name or the id of an inbox: the changes in it, and those of the inbox itself'),
         item: z.string().optional().describe('the id of a conversation, user, tag or inbox'),
         field: z.string().optional().describe('status, assignee_id, tags, presence, …'),
         since: z.iso.datetime({ offset: true }).optional().describe('seen since this instant'),
@@ -128,7 +131,7 @@ function addChanges(server: McpServer, deps: ToolDeps): void {
       annotations: READS,
     },
     ({ list, inbox, item, field, since, after_id, limit: rows }) =>
-      answered(deps, async (read, currency) => {
+      answered(deps, async (read, caveats) => {
         const filter = {
           list,
           inbox,
@@ -138,7 +141,7 @@ function addChanges(server: McpServer, deps: ToolDeps): void {
           since: since === undefined ? undefined : new Date(since),
         };
         const found = await readFeed(read, filter, boundsOf(rows));
-        return asAnswer(asTable(found), list === undefined ? currency : ofLists(currency, [list]), [
+        return asAnswer(asTable(found), list === undefined ? caveats : ofLists(caveats, [list]), [
           ...cutNote(found),
           ...(after_id === undefined ? [] : await cursorNote(read, found)),
         ]);
@@ -157,28 +160,28 @@ function addConversation(server: McpServer, deps: ToolDeps): void {
       annotations: READS,
     },
     ({ id }) =>
-      answered(deps, async (read, currency) => {
+      answered(deps, async (read, caveats) => {
         const { rows, tags, changes } = await readConversation(read, id, boundsOf(USUAL_ROWS));
         const data = { conversation: asObjects(rows), tags: asObjects(tags), changes: asObjects(changes) };
-        return asAnswer(data, ofLists(currency, ['conversations']), cutNote(changes));
+        return asAnswer(data, ofLists(caveats, ['conversations']), cutNote(changes));
       }),
   );
 }
 
 /** The ages of these kinds of lists alone. Rows of any list that are missing may count in a view. */
-function ofLists({ ages, missing }: Currency, lists: readonly ListName[]): Currency {
+function ofLists({ ages, missing }: Caveats, lists: readonly ListName[]): Caveats {
   return { ages: ages.filter(({ list }) => lists.includes(list)), missing };
 }
 
 /**
- * Runs one call over the mirror, with what is to be known beside its result.
+ * Runs one call over the mirror, with the caveats of its result.
  * @param left aborted when it is cancelled
  */
 async function visit(
   { reader, limitMs, left }: ToolDeps & { readonly left?: AbortSignal },
-  work: (read: BoundedRead, currency: Currency, ask: BoundedRead) => Promise<string>,
+  work: (read: BoundedRead, caveats: Caveats, ask: BoundedRead) => Promise<string>,
 ): Promise<string> {
-  const withCurrency = async (read: BoundedRead, ask: BoundedRead): Promise<string> => {
+  const withCaveats = async (read: BoundedRead, ask: BoundedRead): Promise<string> => {
     const mirror: Pick<ReadOnlyMirror, 'query'> = {
       query: (sql, values = []) => read(sql, values, OF_LISTS),
     };
@@ -186,13 +189,13 @@ async function visit(
     const missing = await readMissing((sql, ...values) => readRows(mirror, sql, ...values));
     return await work(read, { ages, missing: missingWords(missing) }, ask);
   };
-  return await reader.visit(limitMs, withCurrency, left);
+  return await reader.visit(limitMs, withCaveats, left);
 }
 
 /** The text of {@link visit} as a result. */
 async function answered(
   deps: ToolDeps,
-  work: (read: BoundedRead, currency: Currency) => Promise<string>,
+  work: (read: BoundedRead, caveats: Caveats) => Promise<string>,
 ): Promise<CallToolResult> {
   return await settled(deps, () => visit(deps, work));
 }

@@ -21,7 +21,10 @@ export const listsArgument = (): Argument =>
 export const inboxOption = (meaning = 'only this inbox: its id or its name'): Option =>
   new Option('--inbox <inbox>', meaning).argParser(oneInbox);
 
-/** A command would read the last one only. @param previous the value before, if the option is repeated */
+/**
+ * Refuses a repeated `--inbox`: only its last value would count.
+ * @param previous the value before, if the option is repeated
+ */
 function oneInbox(text: string, previous: string | undefined): string {
   if (previous !== undefined) throw new InvalidArgumentError('A command takes one inbox only.');
   return notEmpty(text);

@@ -26,8 +26,11 @@ import {
   SweepReader,
 } from './sweeps/reader.ts';
 
-/** A walk of at most this many ms makes its list complete as of its end. The view `freshness` has it too. */
-const LONGEST_WALK_MS = 12 * HOUR;
+/**
+ * A walk of at most this many ms counts from its end, a longer one from its oldest page. The view `freshness`
+ * has the figure too.
+ */
+const COUNTS_FROM_END_MS = 12 * HOUR;
 
 /** The state of one list. */
 export interface ListStatus extends ListKey {
@@ -196,13 +199,13 @@ async function suspectsByList(database: Database): Promise<Map<string, SuspectsO
 
 /**
  * A list is complete as of the end of its last complete sweep, or of the oldest reading among its pages if
- * that is later. After a walk of more than `LONGEST_WALK_MS` the reading counts also if it is earlier: an
+ * that is later. After a walk of more than `COUNTS_FROM_END_MS` the reading counts also if it is earlier: an
  * interrupted walk may have read its first pages weeks ago.
  */
 function asOf(sweep: Date | null, reading: Date | null): Date | null {
   if (sweep === null || reading === null) return sweep;
   const walkMs = sweep.getTime() - reading.getTime();
-  return walkMs < 0 || walkMs > LONGEST_WALK_MS ? reading : sweep;
+  return walkMs < 0 || walkMs > COUNTS_FROM_END_MS ? reading : sweep;
 }
 
 /**

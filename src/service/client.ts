@@ -96,9 +96,9 @@ interface Request {
   readonly inboxId: string | null;
 }
 
-type ReadList = (rows: readonly unknown[]) => ReadRows;
+type RowReader = (rows: readonly unknown[]) => ReadRows;
 /** Reads the body of an answer, with a function that reads its rows. */
-type Parse<Result> = (body: unknown, read: ReadList) => { result: Result; items: number };
+type Parse<Result> = (body: unknown, rowsOf: RowReader) => { result: Result; items: number };
 
 export function createClient(options: ClientOptions): Client {
   return new HttpClient(options);
@@ -141,9 +141,9 @@ class HttpClient implements Client {
     const { list, inboxId } = key;
     const query = { limit: String(limit), ...(token === null ? {} : { next_page: token }) };
     const request = { path: listPath(key), query, list, inboxId };
-    const { outcome, asError } = await this.#send(request, options, (body, read) => {
+    const { outcome, asError } = await this.#send(request, options, (body, rowsOf) => {
       const { rows, next } = readList(body, { limit, isFirst: token === null });
-      return { result: { ...read(rows), next }, items: rows.length };
+      return { result: { ...rowsOf(rows), next }, items: rows.length };
     });
     if (outcome.ok) return { ...outcome.result, requestId: outcome.requestId, requests: outcome.requests };
     const error = asError();
@@ -165,9 +165,9 @@ class HttpClient implements Client {
   async search({ list, inboxId }: SearchableList, by: string, options: CallOptions) {
     const path = `${inboxPath(inboxId)}/${list}/search`;
     const request = { path, query: { [SEARCHED_BY[list]]: by }, list, inboxId };
-    const { outcome, asError } = await this.#send(request, options, (body, read) => {
+    const { outcome, asError } = await this.#send(request, options, (body, rowsOf) => {
       const { rows, next } = readList(body, SMALLEST_PAGE);
-      const { items, rejects } = read(rows);
+      const { items, rejects } = rowsOf(rows);
       // An empty page is the last one, whatever it says.
       const complete = (next === null || rows.length === 0) && rejects.length === 0;
       return { result: { items, complete }, items: rows.length };
@@ -190,9 +190,9 @@ class HttpClient implements Client {
   async #requestInboxes(options: CallOptions) {
     const query = { limit: String(SMALLEST_PAGE.limit) };
     const request = { path: KEY_PATH, query, list: 'inboxes', inboxId: null } as const;
-    return await this.#send(request, options, (body, read) => {
+    return await this.#send(request, options, (body, rowsOf) => {
       const { rows, next } = readList(body, SMALLEST_PAGE);
-      return { result: { rows: read(rows), isWhole: next === null }, items: rows.length };
+      return { result: { rows: rowsOf(rows), isWhole: next === null }, items: rows.length };
     });
   }
 
@@ -252,8 +252,9 @@ class HttpClient implements Client {
       {
         send: () => http.get(path, query).catch((error: unknown) => this.#judge(error, path)),
         read: (answer) => {
-          const read: ReadList = (rows) => readRows(list, rows, { storePublicPermalink, mark: answer.mark });
-          return this.#read2xx(path, answer, (body) => parse(body, read));
+          const rowsOf: RowReader = (rows) =>
+            readRows(list, rows, { storePublicPermalink, mark: answer.mark });
+          return this.#read2xx(path, answer, (body) => parse(body, rowsOf));
         },
         forbids: path === KEY_PATH ? 'key' : 'list',
         elsewhere: () => this.#askElsewhere(path, knownInbox ?? inboxId, once),
@@ -280,8 +281,8 @@ class HttpClient implements Client {
   }
 
   async #getOne(request: Request, options: CallOptions): Promise<Found> {
-    const { outcome, asError } = await this.#send(request, options, (body, read) => ({
-      result: oneOf(read([readObject(body)])),
+    const { outcome, asError } = await this.#send(request, options, (body, rowsOf) => ({
+      result: oneOf(rowsOf([readObject(body)])),
       items: 1,
     }));
     if (outcome.ok) return { item: outcome.result };

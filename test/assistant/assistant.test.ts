@@ -330,18 +330,20 @@ rule('the server ends when its client closes stdin', async () => {
   expect(code).toBe(0);
 });
 
-test('each result says which rows are missing at the service and still count', async () => {
+test('each result that has rows says which are missing at the service and still count', async () => {
   const place = await freshMirrorFile();
   const mirror = await syncedMirror(100, { path: place });
   const assistant = await startAssistant(urlOf(place));
+  const { id, conversations } = firstInbox(mirror.sandbox);
+  const removed = firstIds(conversations, 30);
   const calls = [
     ['query', { sql: 'SELECT count(*) FROM backlog_now' }],
     ['changes', { list: 'tags' }],
+    ['conversation', { id: removed[0] }],
     ['freshness', {}],
   ] as const;
   for (const [tool, input] of calls) expect((await assistant.ask(tool, input)).text).not.toContain('missing');
-  const { id, conversations } = firstInbox(mirror.sandbox);
-  removeConversations(mirror, id, firstIds(conversations, 30));
+  removeConversations(mirror, id, removed);
   expect(reportOn(await syncTwice(mirror), 'conversations')).toMatchObject({ held: 30 });
   for (const [tool, input] of calls)
     expect((await assistant.ask(tool, input)).text).toContain(

@@ -40,7 +40,7 @@ test('doctor does not call an account that a consent has replaced the mirror’s
   for (const id of replaced) world.restoreInbox(id);
   world.removeInbox(next);
   const { stdout } = await program.run('doctor');
-  expect(flat(stdout)).toContain('skipped account the service lists inboxes of an earlier account');
+  expect(flat(stdout)).toContain('skipped account the service lists inboxes that a consent has replaced');
 });
 
 test('doctor knows the mirror’s account, and leaves an empty mirror to its first sync', async () => {

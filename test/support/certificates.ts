@@ -37,7 +37,7 @@ MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgX4Xvun6aunEtg/eN
 `,
 };
 
-/** A certificate for `localhost` and 127.0.0.1 that is its own authority, and has expired in 2020. */
+/** A certificate for `localhost` and 127.0.0.1 that is its own authority, and that expired in 2020. */
 export const EXPIRED = {
   cert: `-----BEGIN CERTIFICATE-----
 MIIBmTCCAT+gAwIBAgIUWhkumW94fIzDaJcmGnQkXOAOyL8wCgYIKoZIzj0EAwIw

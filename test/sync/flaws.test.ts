@@ -38,8 +38,8 @@ test('a row with bytes that are not UTF-8 is a reject, and every other row of it
   );
 });
 
-test('a row is read whatever valid characters it has, also beside a row with bytes that are not UTF-8', async () => {
-  // All 32 characters of this kind that one list of Unicode has, as they are and as JSON escapes.
+test('a row with characters such as U+FDD0 is read, also beside a row with bytes that are not UTF-8', async () => {
+  // The noncharacters U+FDD0 to U+FDEF. The page has 22 of the 32: one of the others becomes the mark.
   const kind = Array.from({ length: 32 }, (_, nth) => String.fromCharCode(0xfdd0 + nth));
   const [plain, escaped] = [kind.slice(0, 20).join(''), '\\uFDE4 \\ufdd0'];
   const bytes = Buffer.from(

@@ -36,8 +36,8 @@ WITH
         ELSE 0 END AS grace_ms
     FROM dated
   ),
-  -- How many slots lie after the last complete sweep and before now less the grace: in each series, those up
-  -- to the one instant without those up to the other.
+  -- How many slots lie after `complete_as_of` and before now less the grace: in each series, those up to the
+  -- one instant without those up to the other.
   counted AS (
     SELECT aged.*,
       (SELECT sum(

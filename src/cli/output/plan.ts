@@ -71,7 +71,8 @@ export function planAsText(output: Output, report: PlanReport): string {
 
 function againLine(walkAt: number, now: number): string {
   const first = `the first of them ${whenDue(new Date(walkAt), now)}`;
-  return `again     ${first}; each every ${duration(SPARE_MS)} if the pace allows, later after a failed walk`;
+  const each = `each of them every ${duration(SPARE_MS)} if the pace allows`;
+  return `again     ${first}; ${each}, and less often after a failed walk`;
 }
 
 function nextTable(output: Output, report: PlanReport): string {

@@ -130,7 +130,7 @@ async function replaceAllBut(tx: Sql, accepted: readonly string[]): Promise<void
 }
 
 /** After a complete list of inboxes: those that it has are the account's, and no longer replaced. */
-export async function keepListedInboxes(tx: Sql): Promise<void> {
+export async function forgetListedReplaced(tx: Sql): Promise<void> {
   const replaced = await readReplaced(tx);
   if (replaced.length === 0) return;
   const unlisted = await tx.query<{ id: string }>(

@@ -6,7 +6,7 @@ import type { Dialect } from '../../database/dialect.ts';
 import { iso, isoOrNull } from '../../database/instants.ts';
 import { layBookmarks } from '../bookmarks/lay.ts';
 import { abandonRound } from '../bookmarks/rounds.ts';
-import { keepListedInboxes } from '../gate/account.ts';
+import { forgetListedReplaced } from '../gate/account.ts';
 import type { FencedDatabase } from '../lease.ts';
 import { refuseEnded } from './ended.ts';
 import { SweepReader } from './reader.ts';
@@ -275,7 +275,8 @@ async function completeSweep(tx: Sql, dialect: Dialect, sweep: Sweep, now: numbe
       sweep.inboxId,
       iso(now),
     );
-  if (sweep.list === 'inboxes' && sweep.withoutId === 0) await keepListedInboxes(tx);
+  // A row without a readable id may be any inbox: `missing_since` does not tell then which ones the list has.
+  if (sweep.list === 'inboxes' && sweep.withoutId === 0) await forgetListedReplaced(tx);
   await layBookmarks(tx, dialect, sweep, now);
   await tx.execute(
     `DELETE FROM sweep_pages WHERE ${dialect.oneOfFew(

@@ -116,8 +116,9 @@ export function isDue(
 /**
  * A list that the key may not read (403) is tried again after this many ms, whatever its slots. After a whole
  * day, a list that is refused at the same time each night would be tried just then, and never read. If a walk
- * has read pages since the list was complete, the key may read it: such a list rests as after other failures.
- * Otherwise a list whose walk takes more than 3 hours would be cut each night, and rest until the next one.
+ * has read pages since the list was complete, the key may read it, or could until then: such a list rests as
+ * after other failures. Otherwise a list whose walk takes more than 3 hours would be cut each night, and rest
+ * until the next one.
  */
 const FORBIDDEN_REST_MS = 21 * HOUR;
 
@@ -151,7 +152,7 @@ export function failedCosts(failed: readonly (FailedSweeps | null)[]): FailedCos
     if (sweeps === null) continue;
     if (sweeps.lastCost > 1) later += rootOfCost(sweeps);
     // Forbidden lists cost about two requests a day each.
-    else if (!isForbidden(sweeps)) first += rootOfCost(sweeps);
+    else if (!isForbiddenAtOnce(sweeps)) first += rootOfCost(sweeps);
   }
   return { first, later };
 }
@@ -162,7 +163,7 @@ function rootOfCost({ lastCost, lastCode }: Pick<FailedSweeps, 'lastCost' | 'las
 }
 
 /** True for a 403 if no sweep has read a page since the list was complete: each has cost one request. */
-function isForbidden({ lastCode, requests, sweeps }: FailedSweeps): boolean {
+function isForbiddenAtOnce({ lastCode, requests, sweeps }: FailedSweeps): boolean {
   return lastCode === 'LIST_FORBIDDEN' && requests === sweeps;
 }
 
@@ -225,7 +226,7 @@ export function nextTry(
 function afterRest(failed: FailedSweeps, byCostMs: number, doubles: boolean): Date {
   const grows = doubles || failed.lastCode === 'LIST_FORBIDDEN';
   const doubled = grows ? Math.min(FIRST_REST_MS * 2 ** (failed.sweeps - 1), LONGEST_DOUBLED_MS) : 0;
-  const leastMs = isForbidden(failed) ? FORBIDDEN_REST_MS : doubled;
+  const leastMs = isForbiddenAtOnce(failed) ? FORBIDDEN_REST_MS : doubled;
   const restMs = Math.max(leastMs, byCostMs);
   return new Date(failed.lastAt.getTime() + restMs);
 }

@@ -271,7 +271,7 @@ async function checkAccount({ mirror, access, clock }: Session, { rows, isWhole 
     return {
       name,
       verdict: 'skipped',
-      message: 'the service lists inboxes of an earlier account: a sync decides',
+      message: 'the service lists inboxes that a consent has replaced: a sync decides',
     };
   return { name, verdict: 'ok', message: "is the mirror's" };
 }

@@ -194,8 +194,10 @@ export function restsUntil(
   if (failed === null || newest?.state !== 'failed') return null;
   const wasComplete = latest.some(({ state }) => state === 'complete');
   const doubles = list === 'conversations' && (readsPages || !wasComplete);
-  // A list that fails at its first page keeps its slots, however many do.
-  const own = failed.lastCost > 1 ? costs : { ...costs, first: 1 };
+  // A list that fails at its first page keeps its slots, however many do. One of which pages were read before
+  // it was refused has shares like the others: its slots can come far more often than every 21 hours.
+  const wasCut = failed.lastCode === 'LIST_FORBIDDEN' && !isForbiddenAtOnce(failed);
+  const own = failed.lastCost > 1 || wasCut ? costs : { ...costs, first: 1 };
   return afterRest(failed, restByCost(failed, { budget, costs: own }), doubles);
 }
 

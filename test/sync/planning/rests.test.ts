@@ -105,6 +105,22 @@ test.each([
   expect(after(triedAgainAt(failed, { budget: BUDGET, costs: failedCosts([failed]) }))).toBe(wait);
 });
 
+test('lists that are forbidden at their first page share a quarter if walks of them had read pages', () => {
+  const failed = Array.from({ length: 400 }, () => ({
+    ...failedSweeps({ sweeps: 20 }),
+    requests: 22,
+    lastCode: 'LIST_FORBIDDEN' as const,
+  }));
+  const options = { budget: BUDGET, readsPages: false, costs: failedCosts(failed) };
+  const newest = [
+    { state: 'failed', retryAt: null, finishedAt: new Date(NOON) },
+    { state: 'complete', retryAt: null, finishedAt: new Date(NOON) },
+  ] as const;
+  const rest = after(restsUntil({ list: 'conversations' }, newest, failed[0]!, options));
+  // Each 403 also costs a request to /inboxes.
+  expect((400 * 2 * 24 * HOUR) / rest).toBeLessThanOrEqual((5000 - 200) / 4 + 1);
+});
+
 test('a list that is forbidden at its first page rests as after any failure if a walk had read pages', () => {
   const failed = { ...failedSweeps({ sweeps: 3 }), requests: 3 + 20, lastCode: 'LIST_FORBIDDEN' } as const;
   const newest = [{ state: 'failed', retryAt: null, finishedAt: new Date(NOON) }] as const;

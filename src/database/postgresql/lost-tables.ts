@@ -1,11 +1,11 @@
 import { isMirrorError } from '../../core/errors.ts';
-import { TABLE_SENTENCES, VIEW_NAMES } from '../catalogue.ts';
+import { TABLE_SENTENCES } from '../catalogue.ts';
 import type { Sql } from '../database.ts';
 import type { PostgresAddress } from './address.ts';
 import { asPostgresError } from './errors.ts';
 
-/** The mirror's tables and views, separated by commas. */
-const NAMES = [...Object.keys(TABLE_SENTENCES), ...VIEW_NAMES].join(',');
+/** The mirror's tables, separated by commas. */
+const NAMES = Object.keys(TABLE_SENTENCES).join(',');
 
 /**
  * Like `asPostgresError`, but a missing table is a failure of the mirror only if the mirror lacks one. If it

@@ -4,7 +4,9 @@ import { codeOf, isMirrorError, MirrorError } from '../../core/errors.ts';
 const NO_DATABASE = /SQLITE_NOTADB|not a database/i;
 
 /** Damage, or a file that the disk has failed to read: SQLite says the same of both. */
-const DAMAGE = new RegExp(`${NO_DATABASE.source}|SQLITE_CORRUPT|malformed`, 'i');
+const CORRUPT = /SQLITE_CORRUPT|disk image is malformed|malformed database schema/i;
+
+const DAMAGE = new RegExp(`${NO_DATABASE.source}|${CORRUPT.source}`, 'i');
 
 /** A view that is in the way of a change of its tables. */
 const IN_VIEW = /error in view \S+: [^"\n]+/;
@@ -30,7 +32,7 @@ const CAUSES: [RegExp, string][] = [
   ],
   [NO_DATABASE, 'is not an SQLite database. Set DATABASE_URL to another file'],
   [
-    /SQLITE_CORRUPT|malformed/i,
+    CORRUPT,
     'is damaged, or the disk has failed to read it. First run the command again, or restart the daemon. ' +
       'If that fails too, restore a backup; without one, move the file away and run `inbox-mirror sync` ' +
       'for a new copy, which has no history',

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { PrismaBetterSqlite3 } from '@prisma/adapter-better-sqlite3';
 import type { SqlDriverAdapter, SqlDriverAdapterFactory } from '@prisma/driver-adapter-utils';
-import { MirrorError } from '../../core/errors.ts';
+import { isMirrorError, MirrorError } from '../../core/errors.ts';
 import {
   asRefusal,
   causeOf,
@@ -141,7 +141,11 @@ function serialised(connection: SqlDriverAdapter, name: string, lostFile: Databa
     try {
       return await queue(work);
     } catch (error) {
-      throw asRefusal(asSqliteError(error, name), name);
+      const known = asSqliteError(error, name);
+      // A page that was read wrongly once would stay in the cache, and each statement would meet it again.
+      if (isMirrorError(known) && known.mayBeWhole)
+        await queue(() => statements.execute('PRAGMA shrink_memory')).catch(() => undefined);
+      throw asRefusal(known, name);
     }
   };
   const statements = statementsOn(connection, sqlite);

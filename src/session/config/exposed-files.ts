@@ -62,7 +62,7 @@ function mirrorWarnings(path: string): string[] {
  */
 function sideFileWarnings(path: string, mirror: Stats | undefined): string[] {
   // SQLite keeps them beside the file behind a link.
-  const target = mirror === undefined ? path : realpathSync(path);
+  const target = behindLinks(path);
   return ['-wal', '-shm'].flatMap((side) => {
     const file = stateOf(target + side);
     if (isExposed(file)) return [exposed(target + side)];
@@ -72,6 +72,15 @@ function sideFileWarnings(path: string, mirror: Stats | undefined): string[] {
         `run chown --reference=${target} ${target + side} as root`,
     ];
   });
+}
+
+/** The path behind links; the same for a file that is not there, or no longer. */
+function behindLinks(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
 }
 
 /** Root may read everything. Of a mirror that a group reads, `doctor` judges the files. */

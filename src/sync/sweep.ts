@@ -24,8 +24,8 @@ export async function sweepList(deps: SweepDeps, key: ListKey, options: SweepOpt
   const tally: Tally = { inserted: 0, changed: 0, deleted: 0 };
   onEvent({ kind: 'list-begun', key, resumedAtPage: sweep.pages });
   try {
-    // Another account knows none of the suspects' ids, unless they are its own (`AccountCheck.doubtOf`). If
-    // pages are left, `walk` checks the list.
+    // Another account knows none of the suspects' ids, unless they are its own (`AccountCheck.doubtOf`). A
+    // list with pages left is compared only before its first page.
     if (sweep.walked) await deps.account.prove(deps.client, { reason: options.reason, signal });
     sweep = await walk(deps, sweep, options, tally);
     // A walk that has restarted has read every page in this run.

@@ -128,8 +128,8 @@ export class AccountCheck {
 
   /**
    * True if the service returns none of the first inboxes that are expected, and has answered for one of
-   * them.
-   * @throws an error that is not about a single inbox
+   * them. If it answers for none, their list decides.
+   * @throws MirrorError `OTHER_ACCOUNT`, or an error that is not about a single inbox
    */
   async #lacksExpected(client: Client, call: CallOptions): Promise<boolean> {
     let hasAnswered = false;
@@ -141,6 +141,7 @@ export class AccountCheck {
         if (!isMirrorError(error, ...NO_ANSWER)) throw error;
       }
     }
+    if (!hasAnswered) await this.readInboxes(client, call, false);
     return hasAnswered;
   }
 

@@ -80,15 +80,15 @@ async function reachedPages(
 }
 
 /**
- * The pages of `inboxes` that show whose they are, before any is applied; no page of another list. Also
- * before the walk resumes: another account may take the page token for one of its own.
+ * The pages of `inboxes` that show whose they are, before any is applied; no page of another list. None where
+ * a walk resumes: runs of few requests would read the first pages again each time, and never a later one.
  */
 async function readAhead(
   { account, client, signal }: SweepDeps,
-  { list, walked }: Sweep,
+  { list, pages }: Sweep,
   { reason, acceptAccount }: SweepOptions,
 ): Promise<PagesByToken> {
-  if (list !== 'inboxes' || walked) return new Map();
+  if (list !== 'inboxes' || pages > 0) return new Map();
   return await account.readInboxes(client, { reason, signal }, acceptAccount);
 }
 

@@ -46,7 +46,7 @@ test('a certificate of an unknown authority is a configuration error, until INBO
   expect(await program.run('sync')).toMatchObject({ exitCode: 0 });
 });
 
-test('a certificate that has expired, or is for another name, is told from one of an unknown authority', async () => {
+test('an expired certificate, and one for another name, each get a message of their own', async () => {
   const program = await programFor('');
   writeFileSync(join(program.folder, 'ca.pem'), EXPIRED.cert + OTHER_NAME.cert);
   program.env['INBOX_API_CA_FILE'] = 'ca.pem';

@@ -98,6 +98,20 @@ async function exchangeable(shared: number, { pageSize }: { pageSize?: number } 
   return { mirror, accounts, state, pass };
 }
 
+/** Expects that the mirror, now of the other account, refuses the own one at the other's access. */
+async function expectOwnKeptOut({
+  mirror,
+  state,
+  pass,
+}: Awaited<ReturnType<typeof exchangeable>>): Promise<void> {
+  const before = await contents(mirror);
+  state.answers = 'own';
+  for (let nth = 0; nth < 3; nth += 1) expect(await pass()).toEqual(OTHER_ACCOUNT);
+  expect(await contents(mirror)).toEqual(before);
+  state.answers = null;
+  expect(await pass()).toBeNull();
+}
+
 /** Gives each account 8 more inboxes, on the second page of 10 of its list. */
 function addSecondPage(accounts: Readonly<Record<string, { readonly sandbox: Sandbox }>>): void {
   for (const [at, { sandbox }] of Object.values(accounts).entries())
@@ -305,7 +319,8 @@ describe('another account behind the mirror', () => {
 
   test('that a consent has replaced brings no row back when it answers at the access of the other one', async () => {
     for (const inboxes of [2, 4]) {
-      const { mirror, accounts, state, pass } = await exchangeable(0);
+      const story = await exchangeable(0);
+      const { mirror, accounts, state, pass } = story;
       for (const { sandbox } of Object.values(accounts))
         for (const id of [...sandbox.world.inboxes.keys()].slice(inboxes)) sandbox.world.removeInbox(id);
       await pass();
@@ -315,49 +330,30 @@ describe('another account behind the mirror', () => {
       // The brake holds the deletions of the larger account: its inboxes stay suspects.
       const deleted = await count(mirror.database, 'inboxes WHERE deleted_at IS NOT NULL');
       expect(deleted).toBe(inboxes === 2 ? 2 : 0);
-      const before = await contents(mirror);
-      state.answers = 'own';
-      for (let nth = 0; nth < 3; nth += 1) expect(await pass()).toEqual(OTHER_ACCOUNT);
-      expect(await contents(mirror)).toEqual(before);
-      state.answers = null;
-      expect(await pass()).toBeNull();
+      await expectOwnKeptOut(story);
     }
   });
 
-  test.each<[string, number, (story: Awaited<ReturnType<typeof exchangeable>>) => Promise<void>]>([
-    ['it shares an inbox', 1, async () => undefined],
-    [
-      'the clock was set forward since',
-      0,
-      async ({ mirror, pass }) => {
-        expect(await pass()).toBeNull();
-        mirror.clock.setWall(30_000);
-      },
-    ],
-    [
-      'the questions failed in the pass of the consent',
-      0,
-      async ({ accounts, pass }) => {
-        accounts.other.sandbox.script(undefined);
-        expect(await pass()).toBeNull();
-      },
-    ],
-  ])('that a consent has replaced brings no row back either if %s', async (why, shared, then) => {
-    const story = await exchangeable(shared);
-    const { mirror, accounts, state, pass } = story;
-    await pass();
-    state.shown = 'other';
-    if (why.includes('questions failed')) answerById(accounts.other.sandbox, 500);
-    await pass({ acceptAccount: true });
-    await then(story);
-    for (let nth = 0; nth < 4; nth += 1) expect(await pass()).toBeNull();
-    const before = await contents(mirror);
-    state.answers = 'own';
-    for (let nth = 0; nth < 3; nth += 1) expect(await pass()).toEqual(OTHER_ACCOUNT);
-    expect(await contents(mirror)).toEqual(before);
-    state.answers = null;
-    expect(await pass()).toBeNull();
-  });
+  test.each<[string, { shared?: number; byId?: number; set?: number }]>([
+    ['it shares an inbox', { shared: 1 }],
+    ['the clock was set forward since', { set: 30_000 }],
+    ['the questions failed in the pass of the consent', { byId: 500 }],
+  ])(
+    'that a consent has replaced brings no row back either if %s',
+    async (_why, { shared = 0, byId, set = 0 }) => {
+      const story = await exchangeable(shared);
+      const { mirror, accounts, state, pass } = story;
+      await pass();
+      state.shown = 'other';
+      if (byId !== undefined) answerById(accounts.other.sandbox, byId);
+      await pass({ acceptAccount: true });
+      accounts.other.sandbox.script(undefined);
+      expect(await pass()).toBeNull();
+      mirror.clock.setWall(set);
+      for (let nth = 0; nth < 4; nth += 1) expect(await pass()).toBeNull();
+      await expectOwnKeptOut(story);
+    },
+  );
 
   test.each([404, 403, 500])(
     'that a consent has replaced brings no row back if its inboxes are asked for by id only, and others get %i',
@@ -406,17 +402,15 @@ describe('another account behind the mirror', () => {
   });
 
   test('that a consent has replaced is refused although the list of the other one was empty then', async () => {
-    const { mirror, state, pass } = await exchangeable(0);
+    const story = await exchangeable(0);
+    const { state, pass } = story;
     await pass();
     [state.shown, state.cut] = ['other', 0];
     expect(await pass({ acceptAccount: true })).toBeNull();
     expect(await pass({ kind: 'resync', acceptDeletes: true })).toBeNull();
     state.cut = Infinity;
     expect(await pass()).toBeNull();
-    const before = await contents(mirror);
-    state.answers = 'own';
-    for (let nth = 0; nth < 3; nth += 1) expect(await pass()).toEqual(OTHER_ACCOUNT);
-    expect(await contents(mirror)).toEqual(before);
+    await expectOwnKeptOut(story);
   });
 
   test('is refused at the address of the first one, although its list is empty, once its own is refused', async () => {

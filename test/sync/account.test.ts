@@ -426,6 +426,14 @@ describe('another account behind the mirror', () => {
     expect(await pass()).toBeNull();
   });
 
+  test('is found although its list has a row without an id', async () => {
+    const { accounts, state, pass } = await exchangeable(0);
+    expect(await pass()).toBeNull();
+    state.answers = 'other';
+    accounts.other.sandbox.faults.set('/inboxes', 'nameless');
+    expect(await pass()).toEqual(OTHER_ACCOUNT);
+  });
+
   test('is found before the first of several pages of inboxes is applied', async () => {
     const on = { now: false };
     const many = { conversations: Array.from({ length: 25 }, () => 0) };
@@ -788,6 +796,18 @@ describe('the same account', () => {
     clock.advance(HOUR);
     for (let nth = 0; nth < 3; nth += 1) sandbox.world.addInbox();
     expect((await mirror.sync()).stopped).toBeNull();
+  });
+
+  test('may make a new inbox while its only other one is listed without an id', async () => {
+    const mirror = await synced();
+    const { sandbox, clock, database } = mirror;
+    for (const id of [...sandbox.world.inboxes.keys()].slice(1)) sandbox.world.removeInbox(id);
+    expect((await mirror.sync()).stopped).toBeNull();
+    clock.advance(HOUR);
+    sandbox.world.addInbox();
+    sandbox.faults.set('/inboxes', 'nameless');
+    expect((await mirror.sync()).stopped).toBeNull();
+    expect(await count(database, 'inboxes WHERE missing_since IS NULL')).toBe(2);
   });
 
   test('may change the address of an inbox that its list leaves out', async () => {

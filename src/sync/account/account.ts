@@ -1,6 +1,6 @@
 import { unlessAborted } from '../../core/abortable.ts';
 import { type Clock, HOUR, MINUTE } from '../../core/clock.ts';
-import { isMirrorError, MirrorError } from '../../core/errors.ts';
+import { isMirrorError, type MirrorError } from '../../core/errors.ts';
 import { INBOXES, type Item } from '../../core/lists.ts';
 import { type Access, accessId } from '../../core/secrets.ts';
 import type { KnownAccount, KnownInbox } from '../../mirror/gate/account.ts';
@@ -47,6 +47,13 @@ const OTHER_ADDRESS =
 const EARLIER_ACCOUNT =
   'a consent has replaced the inbox, and the service did not return the inboxes that its list had: the ' +
   'earlier account may have answered';
+
+/** A list of inboxes, as far as it was read. */
+interface InboxesRead extends InboxesShown {
+  /** True if it has rows without an id, which may be inboxes of the mirror. */
+  readonly lacksIds: boolean;
+  readonly access: Access;
+}
 
 interface AccountDeps {
   readonly mirror: Writer;
@@ -200,10 +207,11 @@ export class AccountCheck {
       pages.size < MOST_AHEAD &&
       characters < MOST_AHEAD_CHARACTERS
     );
-    const isComplete = token === null && [...pages.values()].every(hasAllIds);
+    const lacksIds = ![...pages.values()].every(hasAllIds);
+    const isComplete = token === null && !lacksIds;
     const other = accepts
       ? null
-      : await this.#otherShown(client, options, known, { listed, isComplete, access });
+      : await this.#otherShown(client, options, known, { listed, isComplete, lacksIds, access });
     if (this.accessId() !== accessId(access)) return await this.readInboxes(client, options, false);
     if (other !== null) throw await this.#refuse(access, known, other);
     await this.#record(access, known, accepts ? listed : null);
@@ -220,15 +228,16 @@ export class AccountCheck {
     client: Client,
     options: CallOptions,
     known: KnownAccount,
-    { listed, isComplete, access }: InboxesShown & { readonly access: Access },
+    { listed, isComplete, lacksIds, access }: InboxesRead,
   ): Promise<MirrorError | null> {
     const shown = (inboxes: readonly ListedInbox[]): MirrorError =>
       otherAccount(known, { listed: inboxes, address: access.address });
     const reading = readingOf(known, access, this.#deps.clock.now());
-    if (isOther(known.inboxes, listed, { isComplete, ...reading })) return shown(listed);
+    const isOtherList = isOther(known.inboxes, listed, { isComplete, ...reading });
+    if (isOtherList && !(lacksIds && reading.isProven)) return shown(listed);
     if (isProof(known.inboxes, listed, reading)) return null;
     const isReplaced = showsReplaced(known.inboxes, listed);
-    if (isCertain(known, access) && !isReplaced) return null;
+    if (isCertain(known, access) && !isReplaced && !isOtherList) return null;
     const showsOne = showsAny(known.inboxes, listed) && !isReplaced;
     const { strangers, showsOurs } = await askById(client, options, known.inboxes, {
       listed,
@@ -279,14 +288,4 @@ export class AccountCheck {
     if (ids !== null || !isCertain(known, access)) await this.#deps.mirror.proveAccount(access, ids);
     this.#proven = accessId(access);
   }
-}
-
-/** The error for an account of which only inboxes by their ids are known, and these are not the mirror's. */
-export function perhapsOtherAccount(): MirrorError {
-  return new MirrorError(
-    'OTHER_ACCOUNT',
-    'The service does not answer the list of inboxes, and an inbox of this mirror has another address ' +
-      'there: it may show another account. No other list was read. Run the command again ' +
-      'later; if that list still fails, check INBOX_API_URL and the key.',
-  );
 }

@@ -195,6 +195,16 @@ export function otherAccount(
   );
 }
 
+/** The error for an account of which only inboxes by their ids are known, and these are not the mirror's. */
+export function perhapsOtherAccount(): MirrorError {
+  return new MirrorError(
+    'OTHER_ACCOUNT',
+    'The service does not answer the list of inboxes, and an inbox of this mirror has another address ' +
+      'there: it may show another account. No other list was read. Run the command again ' +
+      'later; if that list still fails, check INBOX_API_URL and the key.',
+  );
+}
+
 /** When to accept the listed inboxes, as a clause. A company may have changed the domain of its addresses. */
 function reasonToAccept(known: readonly KnownInbox[], listed: readonly ListedInbox[]): string {
   return listed.length > 0 && compare(expectedOf(known), listed).unknown === 0

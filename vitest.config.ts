@@ -36,6 +36,8 @@ const RULES = [
   'test/daemon/webhook/{deliver,outcome,refused-alone}.test.ts',
 ];
 const SOAK = 'test/**/*.soak.test.ts';
+/** Daemons and commands that live through days of a test's clock: `npm run days` runs them. */
+const DAYS = 'test/**/*.days.test.ts';
 
 // The compile cache of `bin/inbox-mirror.cjs`, for the workers with their threads and child processes:
 // compiling is half of a short process's work.
@@ -58,6 +60,7 @@ function filesOf(patterns: readonly string[], isSoak: boolean): string[] {
 
 export default defineConfig(({ mode }) => {
   const isSoak = mode === 'soak';
+  const others = isSoak ? [] : [SOAK, ...(mode === 'days' ? [] : [DAYS])];
   return {
     test: {
       // A busy machine is slow: tests give up only where an event never comes.
@@ -73,8 +76,8 @@ export default defineConfig(({ mode }) => {
           extends: true,
           test: {
             name: 'sqlite',
-            include: filesOf(ON_SQLITE, isSoak),
-            exclude: ['test/postgresql/**', ...(isSoak ? [] : [SOAK])],
+            include: mode === 'days' ? [DAYS] : filesOf(ON_SQLITE, isSoak),
+            exclude: ['test/postgresql/**', ...others],
             env: { SOAK: isSoak ? '1' : '' },
             globalSetup: 'test/support/template-file.ts',
           },
@@ -84,7 +87,7 @@ export default defineConfig(({ mode }) => {
           test: {
             name: 'postgresql',
             include: [...filesOf(ON_POSTGRESQL, isSoak), ...(isSoak ? RULES : [])],
-            exclude: isSoak ? [] : [SOAK],
+            exclude: others,
             env: { SOAK: isSoak ? '1' : '', TEST_PROVIDER: 'postgresql' },
             globalSetup: ['test/support/template-file.ts', 'test/support/postgres-server.ts'],
           },

@@ -5,7 +5,7 @@ import { openDatabase } from '../src/database/open.ts';
 import { acquireLease } from '../src/mirror/lease.ts';
 import { openWriter } from '../src/mirror/mirror.ts';
 import { createClient } from '../src/service/client.ts';
-import { createGate } from '../src/service/gate/gate.ts';
+import { Gate } from '../src/service/gate/gate.ts';
 import { createHttp } from '../src/service/http.ts';
 import { systemClock } from '../src/session/clock.ts';
 import { AccountCheck } from '../src/sync/account/account.ts';
@@ -29,7 +29,7 @@ export async function mirrorWay({ url, file }: PhaseSpec): Promise<OpenWay> {
   const writer = openWriter(database, lease);
   const http = createHttp(url, () => KEY);
   const access = (): Access => ({ address: url, fingerprint: keyFingerprint(KEY) });
-  const gate = createGate({
+  const gate = new Gate({
     ledger: writer.ledger,
     clock,
     budget: { perSecond: 10_000, perDay: 1_000_000_000, reserved: 0 },

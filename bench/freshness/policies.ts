@@ -1,7 +1,9 @@
 import { type Budget, hourlyShare, scheduledCap } from '../../src/core/budget.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../../src/core/clock.ts';
 import { Timeline } from '../../src/sync/planning/pages/timeline.ts';
-import { intensityOf, localTime, profileOf } from '../../src/sync/planning/profile.ts';
+import { intensityOf } from '../../src/sync/planning/week/activity.ts';
+import { profileOf } from '../../src/sync/planning/week/profile.ts';
+import { localTime } from '../../src/sync/planning/week/week.ts';
 import { mean } from '../figures.ts';
 import { START } from './account.ts';
 import type { KnownRates } from './rates.ts';

@@ -12,7 +12,7 @@ import { acquireLease } from '../../src/mirror/lease.ts';
 import { openWriter, type Writer } from '../../src/mirror/mirror.ts';
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts';
 import { createClient } from '../../src/service/client.ts';
-import { createGate } from '../../src/service/gate/gate.ts';
+import { Gate } from '../../src/service/gate/gate.ts';
 import type { Http } from '../../src/service/http.ts';
 import { createLog } from '../../src/session/log.ts';
 import { stretchedCrons } from '../../src/sync/planning/stretch.ts';
@@ -148,7 +148,7 @@ async function startDaemon({ clock, http, schedules, readPages, onRead }: Daemon
   const claimant = { host: 'bench', pid: process.pid, command: 'inbox-mirror start', now: clock.now };
   const lease = await acquireLease(database, { ...claimant, isAlive: () => true });
   const mirror = observed(openWriter(database, lease), onRead);
-  const gate = createGate({
+  const gate = new Gate({
     ledger: mirror.ledger,
     clock: killSwitch.gateClock(),
     access: () => ACCESS,

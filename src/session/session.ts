@@ -5,7 +5,7 @@ import { openDatabase } from '../database/open.ts';
 import { type Mirror, mirrorOn } from '../mirror/mirror.ts';
 import { type Client, createClient } from '../service/client.ts';
 import type { GateEvent, RequestEnd } from '../service/gate/events.ts';
-import { createGate } from '../service/gate/gate.ts';
+import { Gate } from '../service/gate/gate.ts';
 import { BUDGET_PATIENCE_MS } from '../service/gate/reservoir.ts';
 import { createHttp } from '../service/http.ts';
 import { sqliteFile } from '../query/open.ts';
@@ -223,7 +223,7 @@ async function openClient(
 ): Promise<Client> {
   const http = createHttp(config.apiUrl ?? '', keys.current, { userAgent, network: config.network });
   defer(() => http.close());
-  const gate = createGate({
+  const gate = new Gate({
     ledger: mirror.ledger,
     clock,
     budget: config.budget,

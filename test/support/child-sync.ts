@@ -6,7 +6,7 @@ import { openDatabase } from '../../src/database/open.ts';
 import { acquireLease } from '../../src/mirror/lease.ts';
 import { openWriter } from '../../src/mirror/mirror.ts';
 import { createClient } from '../../src/service/client.ts';
-import { createGate } from '../../src/service/gate/gate.ts';
+import { Gate } from '../../src/service/gate/gate.ts';
 import { createHttp } from '../../src/service/http.ts';
 import { claimantOf } from '../../src/session/lease/claim.ts';
 import { systemClock } from '../../src/session/clock.ts';
@@ -30,7 +30,7 @@ const access = (): Access => ({ address: url, fingerprint: keyFingerprint(key())
 const budget = { perSecond: 1000, perDay: 1_000_000, reserved: 0 };
 const client = createClient({
   http,
-  gate: createGate({ ledger: writer.ledger, clock, access, budget }),
+  gate: new Gate({ ledger: writer.ledger, clock, access, budget }),
   pageSize: Number(pageSize),
   storePublicPermalink: false,
 });

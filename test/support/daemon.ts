@@ -14,7 +14,7 @@ import type { PassSpec } from '../../src/mirror/passes/passes.ts';
 import { type MirrorStatus, readStatus } from '../../src/mirror/status.ts';
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import { createClient } from '../../src/service/client.ts';
-import { createGate } from '../../src/service/gate/gate.ts';
+import { Gate } from '../../src/service/gate/gate.ts';
 import { createHttp } from '../../src/service/http.ts';
 import { openKeyUse } from '../../src/session/key/use.ts';
 import { keepLease } from '../../src/session/lease/claim.ts';
@@ -218,7 +218,7 @@ export async function daemonHouse(options: HouseOptions = {}): Promise<TestHouse
           get: (...request) => clock.hold(() => http.get(...request)),
           close: http.close,
         }),
-        gate: createGate({
+        gate: new Gate({
           ledger: writer.ledger,
           clock: killSwitch.gateClock(),
           access,

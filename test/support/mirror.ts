@@ -11,7 +11,7 @@ import type { PassSpec } from '../../src/mirror/passes/passes.ts';
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import { type Client, createClient } from '../../src/service/client.ts';
 import type { GateEvent } from '../../src/service/gate/events.ts';
-import { createGate, type Gate, type GateOptions } from '../../src/service/gate/gate.ts';
+import { Gate, type GateOptions } from '../../src/service/gate/gate.ts';
 import { createHttp, type Http } from '../../src/service/http.ts';
 import type { PassDeps } from '../../src/sync/deps.ts';
 import type { PassEvent } from '../../src/sync/events.ts';
@@ -139,7 +139,7 @@ export async function mirrorOf(options: MirrorOptions = {}): Promise<TestMirror>
   const held: Http = { get: (path, query) => clock.hold(() => plain.get(path, query)), close: plain.close };
   const http = options.wrapHttp?.(held) ?? held;
   const budget = { perSecond: 1000, perDay: 1_000_000, reserved: 0, ...options.budget };
-  const gate = createGate({
+  const gate = new Gate({
     ledger: writer.ledger,
     clock,
     budget,

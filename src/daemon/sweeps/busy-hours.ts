@@ -6,15 +6,9 @@ import { meanDelay } from '../../sync/planning/pages/delay.ts';
 import { PagePlan } from '../../sync/planning/pages/plan.ts';
 import { Rates } from '../../sync/planning/pages/rates.ts';
 import { Timeline } from '../../sync/planning/pages/timeline.ts';
-import {
-  FLAT,
-  intensityOf,
-  learnActivity,
-  type Profile,
-  profileOf,
-  requestsBetween,
-  weightsAt,
-} from '../../sync/planning/profile.ts';
+import { intensityOf, learnActivity } from '../../sync/planning/week/activity.ts';
+import { type Profile, profileOf, requestsBetween, weightsAt } from '../../sync/planning/week/profile.ts';
+import { FLAT } from '../../sync/planning/week/week.ts';
 
 /** The activity is learned again after a day. */
 const LEARN_EVERY_MS = DAY;

@@ -33,23 +33,7 @@ export interface GateOptions extends TurnstileOptions {
 }
 
 /** The only way out to the service: spacing, day budget, back-off, breaker (docs/decisions/0011). */
-export interface Gate {
-  /**
-   * Sends the request as soon as the limits allow, and retries it where a retry can help. A 3xx, or a 4xx
-   * that the gate does not handle, returns `ok: false`.
-   * @throws MirrorError `KEY_REFUSED`, `BUDGET_SPENT`, `GATE_PAUSED`, `SERVICE_DOWN` or `ANSWER_FAILED`
-   * @throws the signal's reason, or any other error of `exchange.read`
-   */
-  request<Result>(call: Call, exchange: Exchange<Result>): Promise<CallOutcome<Result>>;
-  /** @throws MirrorError `KEY_REFUSED`, or `GATE_PAUSED` if the gate would not wait out its pause */
-  throwIfShut(): Promise<void>;
-}
-
-export function createGate(options: GateOptions): Gate {
-  return new LedgerGate(options);
-}
-
-class LedgerGate implements Gate {
+export class Gate {
   readonly #options: GateOptions;
   readonly #turnstile: Turnstile;
   readonly #random: () => number;
@@ -70,10 +54,17 @@ class LedgerGate implements Gate {
     this.#random = options.random ?? Math.random;
   }
 
+  /** @throws MirrorError `KEY_REFUSED`, or `GATE_PAUSED` if the gate would not wait out its pause */
   async throwIfShut(): Promise<void> {
     await this.#turnstile.throwIfShut();
   }
 
+  /**
+   * Sends the request as soon as the limits allow, and retries it where a retry can help. A 3xx, or a 4xx
+   * that the gate does not handle, returns `ok: false`.
+   * @throws MirrorError `KEY_REFUSED`, `BUDGET_SPENT`, `GATE_PAUSED`, `SERVICE_DOWN` or `ANSWER_FAILED`
+   * @throws the signal's reason, or any other error of `exchange.read`
+   */
   async request<Result>(call: Call, exchange: Exchange<Result>): Promise<CallOutcome<Result>> {
     const { clock } = this.#options;
     let failed: FailedCall | null = null;

@@ -16,7 +16,7 @@ export interface Supply {
   readonly leaving: readonly number[];
 }
 
-/** How much of the day belongs to an hour; 1 is the mean. See `profile.ts`. */
+/** How much of the day belongs to an hour; 1 is the mean. See `week/profile.ts`. */
 export interface Weights {
   readonly now: number;
   /** The mean weight of each of the next 24 hours. */

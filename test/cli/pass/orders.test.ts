@@ -11,7 +11,7 @@ import { openMirror } from '../../../src/library/library.ts';
 import { acquireLease, type Lease } from '../../../src/mirror/lease.ts';
 import { mirrorOn, openWriter, type Writer } from '../../../src/mirror/mirror.ts';
 import { createClient } from '../../../src/service/client.ts';
-import { createGate } from '../../../src/service/gate/gate.ts';
+import { Gate } from '../../../src/service/gate/gate.ts';
 import { createHttp } from '../../../src/service/http.ts';
 import { systemClock } from '../../../src/session/clock.ts';
 import { type PassReport, runPass } from '../../../src/sync/pass.ts';
@@ -81,7 +81,7 @@ async function worldOf(): Promise<World> {
       const http = createHttp(address, () => key);
       onTestFinished(() => http.close());
       const budget = { perSecond: 500, perDay: 5000, reserved: 0 };
-      const gate = createGate({
+      const gate = new Gate({
         ledger: writer.ledger,
         clock,
         access: () => ({ address, fingerprint: keyFingerprint(key) }),

@@ -11,7 +11,7 @@ import { createSandbox, type Sandbox, type SandboxOptions } from '../../../src/s
 import { readBody } from '../../../src/service/envelope.ts';
 import type { GateEvent } from '../../../src/service/gate/events.ts';
 import type { CallOutcome } from '../../../src/service/gate/calls.ts';
-import { createGate, type Gate, type GateOptions } from '../../../src/service/gate/gate.ts';
+import { Gate, type GateOptions } from '../../../src/service/gate/gate.ts';
 import { type Answer, type Http, NoAnswer } from '../../../src/service/http.ts';
 import { TestClock } from '../../support/clock.ts';
 import { KEY } from '../../support/mirror.ts';
@@ -229,7 +229,7 @@ export function benchOf(sandboxOptions: Partial<SandboxOptions> = {}, clock = ne
         },
       };
       const events: GateEvent[] = [];
-      const gate = createGate({
+      const gate = new Gate({
         ledger,
         clock: own,
         // A getter of the test's budget stays one: another mirror can lower a budget.

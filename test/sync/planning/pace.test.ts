@@ -2,14 +2,9 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../../src/core/clock.ts';
 import { EVEN, paceOf, recordedPace, type Weights } from '../../../src/sync/planning/pace.ts';
-import {
-  activityOf,
-  FLAT,
-  intensityOf,
-  localTime,
-  profileOf,
-  weightsAt,
-} from '../../../src/sync/planning/profile.ts';
+import { activityOf, intensityOf } from '../../../src/sync/planning/week/activity.ts';
+import { profileOf, weightsAt } from '../../../src/sync/planning/week/profile.ts';
+import { FLAT, localTime } from '../../../src/sync/planning/week/week.ts';
 
 const MONDAY = Date.parse('2026-03-02T00:00:00Z');
 const hoursOf = <Value>(length: number, value: (hour: number) => Value): Value[] =>

@@ -1,5 +1,6 @@
 import { DAY, HOUR } from '../../../core/clock.ts';
-import { FLAT, localTime, type Profile } from '../profile.ts';
+import type { Profile } from '../week/profile.ts';
+import { FLAT, localTime } from '../week/week.ts';
 
 /** Readings older than this many ms count as this old. */
 const LONGEST_MS = 30 * DAY;

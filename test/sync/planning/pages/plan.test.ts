@@ -7,7 +7,7 @@ import { AGES, KINDS, NEVER } from '../../../../src/mirror/mirror.ts';
 import { type Cover, coverOf, daysOfCover, PagePlan } from '../../../../src/sync/planning/pages/plan.ts';
 import { Rates } from '../../../../src/sync/planning/pages/rates.ts';
 import { Timeline } from '../../../../src/sync/planning/pages/timeline.ts';
-import { requestsBetween } from '../../../../src/sync/planning/profile.ts';
+import { requestsBetween } from '../../../../src/sync/planning/week/profile.ts';
 
 const NOW = Date.parse('2026-11-19T03:00:00Z');
 const BUDGET = { perDay: 500, reserved: 20 };

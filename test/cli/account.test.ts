@@ -43,6 +43,18 @@ test('doctor does not call an account that a consent has replaced the mirror’s
   expect(flat(stdout)).toContain('skipped account the service lists inboxes that a consent has replaced');
 });
 
+test('doctor leaves a list without ids to the next sync, which asks for the inboxes by id', async () => {
+  const program = await testProgram({ conversations: [4] });
+  const { faults, world } = program.sandbox;
+  await program.run('sync');
+  world.addInbox();
+  faults.set('/inboxes', 'nameless');
+  const { exitCode, stdout } = await program.run('doctor');
+  expect(exitCode).toBe(0);
+  expect(flat(stdout)).toContain('skipped account the service lists an inbox without an id: a sync decides');
+  expect((await program.run('sync')).stderr).not.toContain('shows another account');
+});
+
 test('doctor knows the mirror’s account, and leaves an empty mirror to its first sync', async () => {
   const program = await testProgram();
   expect(flat((await program.run('doctor')).stdout)).toContain('skipped account the mirror is empty');

@@ -434,6 +434,19 @@ describe('another account behind the mirror', () => {
     expect(await pass()).toEqual(OTHER_ACCOUNT);
   });
 
+  test('is found although the inbox that it shares has no id in its list, and others get a 403 by id', async () => {
+    const { accounts, state, pass } = await exchangeable(1);
+    const { sandbox } = accounts.other;
+    expect(await pass()).toBeNull();
+    state.answers = 'other';
+    sandbox.faults.set('/inboxes', 'nameless');
+    const { id: shared } = firstInbox(sandbox);
+    sandbox.script(({ path }) =>
+      /^\/v1\/inboxes\/\d+$/.test(path) && !path.endsWith(shared) ? { status: 403, body: '{}' } : undefined,
+    );
+    expect(await pass()).toEqual(OTHER_ACCOUNT);
+  });
+
   test('is found before the first of several pages of inboxes is applied', async () => {
     const on = { now: false };
     const many = { conversations: Array.from({ length: 25 }, () => 0) };
@@ -1019,6 +1032,35 @@ describe('the same account', () => {
     expect(reportOn(await mirror.sync({ lists: ['inboxes'] }), 'inboxes').items).toBe(25);
     expect(mirror.sandbox.arrivals.length - before).toBe(3);
     expect(await changesIn(mirror.database)).toEqual([]);
+  });
+
+  test.each(['', ' '])(
+    'is known by the ids while all its addresses are %j, and with addresses later',
+    async (none) => {
+      const without: { now: boolean } = { now: true };
+      const mirror = await synced({
+        wrapHttp: tampered((page, path) => {
+          if (without.now && path === '/inboxes') for (const row of page.results) row['email'] = none;
+        }),
+      });
+      expect((await mirror.sync()).stopped).toBeNull();
+      without.now = false;
+      expect((await mirror.sync()).stopped).toBeNull();
+      without.now = true;
+      expect((await mirror.sync()).stopped).toBeNull();
+    },
+  );
+
+  test('may archive half of its inboxes and make a new one that is listed twice', async () => {
+    const mirror = await synced({
+      wrapHttp: tampered((page, path) => {
+        if (path === '/inboxes' && page.results.length === 3) page.results.push({ ...page.results[2] });
+      }),
+    });
+    const { sandbox } = mirror;
+    for (const id of [...sandbox.world.inboxes.keys()].slice(0, 2)) sandbox.world.removeInbox(id);
+    sandbox.world.addInbox();
+    expect((await mirror.sync()).stopped).toBeNull();
   });
 
   test('is not recognised if its only inbox, or most of them, have other addresses', async () => {

@@ -243,6 +243,7 @@ export class AccountCheck {
       listed,
       isComplete,
       showsOne,
+      isOtherList,
     });
     if (strangers.length > 0) return shown(strangers);
     return showsOurs || showsOne ? null : shown(listed);

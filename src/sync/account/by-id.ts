@@ -28,14 +28,15 @@ export interface InboxesShown {
 interface ById {
   /** Those with other addresses, if they are most of those that it returns. */
   readonly strangers: readonly ListedInbox[];
-  /** True if it returns as many as it does not know, and at least one. */
+  /** True if it returns at least one, and as many as it does not. Those that fail may not count. */
   readonly showsOurs: boolean;
 }
 
 /**
  * Asks by their ids for inboxes of the mirror that are not listed, until the service returns three. Suspects
  * are asked for only if all are suspects: they may be of an account that was replaced.
- * @param list `showsOne`: it has an inbox of the mirror, and none that a consent has replaced
+ * @param list `showsOne`: it has an inbox of the mirror, and none that a consent has replaced. `isOtherList`:
+ *   only rows without an id keep it from being another account's; questions that fail then count against it
  * @throws MirrorError the first failure but a 403, if the questions returned no inbox or a 429 ended them,
  *   and not `showsOne`, or the list is not complete after a 429
  * @throws any other error at once: further questions would meet it too
@@ -44,15 +45,21 @@ export async function askById(
   client: Client,
   options: CallOptions,
   known: readonly KnownInbox[],
-  { listed, isComplete, showsOne }: InboxesShown & { readonly showsOne: boolean },
+  {
+    listed,
+    isComplete,
+    showsOne,
+    isOtherList,
+  }: InboxesShown & { readonly showsOne: boolean; readonly isOtherList: boolean },
 ): Promise<ById> {
   const once = { ...options, tries: 1, isServiceTest: true };
   const lacking = lackingIn(expectedOf(known), listed).slice(0, MOST_LACKING_ASKED);
   const strangers: ListedInbox[] = [];
-  let [returned, unknown] = [0, 0];
+  let [asked, returned, unknown] = [0, 0, 0];
   let fault: MirrorError | null = null;
   let isCut = false;
   for (const { id, email } of lacking) {
+    asked += 1;
     let found: Found | undefined;
     try {
       found = await client.getInbox(id, once);
@@ -76,6 +83,6 @@ export async function askById(
   if (fault !== null && !decides && !mayBeRead) throw fault;
   return {
     strangers: !isCut && isMost(strangers.length, returned) ? strangers : [],
-    showsOurs: returned > 0 && returned >= unknown,
+    showsOurs: returned > 0 && returned >= (isOtherList ? asked - returned : unknown),
   };
 }

@@ -86,13 +86,15 @@ function compare(known: readonly KnownInbox[], listed: readonly ListedInbox[], i
   const present = expected.filter(({ id }) => emails.has(id));
   const same = present.filter(isSame).length;
   const knownIds = new Set((isProven ? known : expected).map(({ id }) => id));
-  const unknown = listed.filter(({ id }) => !knownIds.has(id)).length;
+  // A row may be listed twice.
+  const unknown = [...emails.keys()].filter((id) => !knownIds.has(id)).length;
   return { expected: expected.length, same, moved: present.length - same, unknown };
 }
 
+/** True if both addresses are alike, or one of them is unknown. A service without a null may write "". */
 export function isSameAddress(stored: string | null, listed: string | null | undefined): boolean {
-  if (stored === null || listed === null || listed === undefined) return true;
-  return stored.trim().toLowerCase() === listed.trim().toLowerCase();
+  const [known, shown] = [stored, listed].map((address) => (address ?? '').trim().toLowerCase());
+  return known === '' || shown === '' || known === shown;
 }
 
 /** By which access a list is read. */

@@ -257,22 +257,21 @@ async function checkAccount({ mirror, access, clock }: Session, { rows, isWhole 
   const { hasAllIds, inboxesOf, isOther, isProof, otherAccount, readingOf, showsAny, showsReplaced } =
     await import('../../../sync/account/marks.ts');
   const name = 'account';
+  const undecided = (why: string): Check => ({ name, verdict: 'skipped', message: `${why}: a sync decides` });
   const known = await mirror.account();
   if (known.inboxes.length === 0)
     return { name, verdict: 'skipped', message: 'the mirror is empty: its first sync decides' };
   const listed = inboxesOf(rows);
   const isComplete = isWhole && hasAllIds(rows);
   const reading = readingOf(known, access(), clock.now());
-  if (isOther(known.inboxes, listed, { isComplete, ...reading }))
-    throw otherAccount(known, { listed, address: access().address });
+  const isOtherList = isOther(known.inboxes, listed, { isComplete, ...reading });
+  if (isOtherList && reading.isProven && !hasAllIds(rows))
+    return undecided('the service lists an inbox without an id');
+  if (isOtherList) throw otherAccount(known, { listed, address: access().address });
   if (!reading.isProven && !showsAny(known.inboxes, listed))
-    return { name, verdict: 'skipped', message: 'the service lists no inbox of the mirror: a sync decides' };
+    return undecided('the service lists no inbox of the mirror');
   if (showsReplaced(known.inboxes, listed) && !isProof(known.inboxes, listed, reading))
-    return {
-      name,
-      verdict: 'skipped',
-      message: 'the service lists inboxes that a consent has replaced: a sync decides',
-    };
+    return undecided('the service lists inboxes that a consent has replaced');
   return { name, verdict: 'ok', message: "is the mirror's" };
 }
 

@@ -1,5 +1,6 @@
 import { isatty } from 'node:tty';
 import { EXIT, MirrorError } from '../core/errors.ts';
+import type { Io } from '../session/terminal.ts';
 import { programVersion } from '../session/version.ts';
 import { runProgram } from './program.ts';
 
@@ -21,19 +22,26 @@ function stopSignal(): AbortSignal {
   return stop.signal;
 }
 
-/** Without a listener a SIGHUP ends the program. With one, only the SIGHUP of a closed terminal stops it. */
-function onHangup(listener: () => void): () => void {
+/**
+ * From now on only the SIGHUP of a closed terminal stops the program. One that comes before the first
+ * listener is ignored: the key has just been read, and systemd would take an end by SIGHUP for a wanted one.
+ */
+function hearHangups(): NonNullable<Io['onHangup']> {
   const terminals = STREAMS.filter((stream) => isatty(stream));
+  const ignore = (): void => undefined;
+  let heard = ignore;
   let isClosed = false;
-  const hear = (): void => {
+  process.on('SIGHUP', () => {
     // The shell and the system may both send one.
     if (isClosed) return;
     isClosed = terminals.some((stream) => !isatty(stream));
     if (isClosed) process.kill(process.pid, 'SIGTERM');
-    else listener();
+    else heard();
+  });
+  return (listener) => {
+    heard = listener;
+    return () => (heard = ignore);
   };
-  process.on('SIGHUP', hear);
-  return () => process.off('SIGHUP', hear);
 }
 
 /** A closed stdout (`… | head`) ends the program without an error. A closed stderr does not stop the work. */
@@ -65,6 +73,7 @@ handleOutputErrors();
 process.on('SIGUSR1', () => undefined);
 // Without a listener, this signal ends the daemon before it has given its lease back.
 process.on('SIGUSR2', () => undefined);
+const isDaemon = process.argv[2] === 'start';
 process.exitCode = await runProgram(
   process.argv.slice(2),
   {
@@ -74,7 +83,7 @@ process.exitCode = await runProgram(
     stderr: process.stderr,
     stdin: process.stdin,
     signal: stopSignal(),
-    onHangup,
+    ...(isDaemon && { onHangup: hearHangups() }),
   },
   programVersion(),
 );

@@ -1,11 +1,38 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { type IPty, spawn } from '@lydell/node-pty';
 import Sqlite from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
-import { mirrorFile, newProgram } from '../support/program.ts';
+import { startDaemon } from '../support/daemon-process.ts';
+import { mirrorFile, newProgram, testProgram } from '../support/program.ts';
 
 const BIN = join(import.meta.dirname, '../../bin/inbox-mirror.cjs');
+
+test.runIf(process.platform === 'linux')(
+  'a SIGHUP that comes before the daemon has opened its mirror does not end it',
+  async () => {
+    const program = await testProgram();
+    const other = new Sqlite(mirrorFile(program));
+    other.exec('BEGIN EXCLUSIVE');
+    const daemon = startDaemon(program);
+    const { pid } = daemon;
+    const files = (): string[] =>
+      readdirSync(`/proc/${pid}/fd`).map((file) => {
+        try {
+          return readlinkSync(`/proc/${pid}/fd/${file}`);
+        } catch {
+          // It was closed meanwhile.
+          return '';
+        }
+      });
+    await expect.poll(files, { interval: 5 }).toContain(mirrorFile(program));
+    daemon.process.kill('SIGHUP');
+    other.close();
+    await daemon.said(/^answering/);
+    daemon.process.kill('SIGTERM');
+    expect(await daemon.ended).toBe(0);
+  },
+);
 
 test.each([
   ['', 'start'],

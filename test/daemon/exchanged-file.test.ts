@@ -1,5 +1,14 @@
-import { existsSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import {
+  existsSync,
+  linkSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../../src/database/open.ts';
@@ -70,6 +79,21 @@ test('a daemon whose file is exchanged parks, and the old file’s log does not 
   const restored = new Sqlite(path);
   expect(restored.pragma('integrity_check')).toEqual([{ integrity_check: 'ok' }]);
   restored.close();
+});
+
+test('a daemon whose file cannot be looked at for seconds goes on', async () => {
+  const { path, daemon, program, health, stops } = await running();
+  // A link to itself in its place: each look at the name fails, and the open file is as before.
+  linkSync(path, `${path}.aside`);
+  symlinkSync(basename(path), `${path}.loop`);
+  renameSync(`${path}.loop`, path);
+  expect(() => statSync(path)).toThrow('ELOOP');
+  const arrived = program.sandbox.arrivals.length;
+  await expect.poll(() => program.sandbox.arrivals.length).toBeGreaterThan(arrived + 3);
+  renameSync(`${path}.aside`, path);
+  expect((await health()).status).toBe(200);
+  expect(daemon.errors()).not.toContain('sends nothing more');
+  await stops();
 });
 
 const SIDES = ['-wal', '', '-shm'] as const;

@@ -1,10 +1,11 @@
 import { Client } from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
+import { openDatabase } from '../../src/database/open.ts';
 import { openForReading } from '../../src/database/read-only.ts';
 import { MirrorError } from '../../src/core/errors.ts';
 import { openReadOnly } from '../../src/query/open.ts';
 import { newPlace } from '../support/mirror.ts';
-import { listenAsPooler } from '../support/pooler.ts';
+import { listenAsPooler, startPooler } from '../support/pooler.ts';
 import { testProgram } from '../support/program.ts';
 import { freshMirrorFile } from '../support/template.ts';
 
@@ -33,6 +34,17 @@ test('a program that opens a mirror through a pooler in transaction mode gets th
   const address = await listenAsPooler(await freshMirrorFile(), { mode: 'transaction', sessions: 1 });
   const opened = openForReading(address, () => new MirrorError('USAGE', 'no mirror'));
   await expect(opened).rejects.toMatchObject({ code: 'CONFIG', message: expect.stringMatching(REFUSED) });
+});
+
+test('a pooler that is restarted in transaction mode is refused too', async () => {
+  const pooler = await startPooler(await freshMirrorFile(), { mode: 'session', sessions: 4 });
+  const database = await openDatabase(pooler.address);
+  onTestFinished(() => database.close());
+  expect(await database.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  pooler.restartAs('transaction');
+  // The first statement may meet the end of its connection.
+  const refused = expect.poll(async () => await database.query('SELECT 1').catch(String));
+  await refused.toMatch(REFUSED);
 });
 
 test('a pooler in session mode works', async () => {

@@ -24,16 +24,26 @@ const WELCOME = Buffer.concat([
   message('Z', Buffer.from('I')),
 ]);
 
-/**
- * Listens in front of a PostgreSQL server, as PgBouncer does: a client has a session of the server until its
- * transaction ends, or until it disconnects.
- * @param sessions of the server; transactions use them in turn
- * @returns the address of `url` through the pooler
- */
+type PoolMode = 'transaction' | 'session';
+
+/** The address of `url` through a pooler, see {@link startPooler}. */
 export async function listenAsPooler(
   url: string,
-  { mode, sessions }: { mode: 'transaction' | 'session'; sessions: number },
+  options: { mode: PoolMode; sessions: number },
 ): Promise<string> {
+  return (await startPooler(url, options)).address;
+}
+
+/**
+ * Listens in front of a PostgreSQL server, as PgBouncer does: a client has a session of the server until its
+ * transaction ends, or until it disconnects. `restartAs` ends all its connections to clients.
+ * @param sessions of the server; transactions use them in turn
+ */
+export async function startPooler(
+  url: string,
+  { mode, sessions }: { mode: PoolMode; sessions: number },
+): Promise<{ readonly address: string; restartAs(next: PoolMode): void }> {
+  const sockets = new Set<Socket>();
   const waiting: PooledClient[] = [];
   const idle = await Promise.all(Array.from({ length: sessions }, () => openSession(url, release)));
   function assign(): void {
@@ -54,6 +64,7 @@ export async function listenAsPooler(
   }
   const server = createServer((socket) => {
     const client: PooledClient = { socket, session: null, waiting: [] };
+    sockets.add(socket);
     let isIn = false;
     socket.on('error', () => undefined);
     socket.on('close', () => client.session !== null && release(client.session));
@@ -75,7 +86,14 @@ export async function listenAsPooler(
   const place = server.address();
   const address = new URL(url);
   address.port = String(typeof place === 'object' && place !== null ? place.port : 0);
-  return address.href;
+  return {
+    address: address.href,
+    restartAs(next) {
+      mode = next;
+      for (const socket of sockets) socket.destroy();
+      sockets.clear();
+    },
+  };
 }
 
 /** @param onReady called when the server has answered outside of a transaction */

@@ -108,8 +108,8 @@ export async function checkPostgresCreatable(url: string): Promise<void> {
 }
 
 /**
- * The options of a pool whose connections begin with these settings, then with these statements. The
- * first one looks for a pooler.
+ * The options of a pool whose connections begin with these settings, then with these statements. The first
+ * one looks for a pooler, and so does the next one after any has ended: the pooler may have been restarted.
  */
 function poolOf(address: PostgresAddress, settings: readonly string[], statements: readonly string[] = []) {
   let checked: Promise<void> | undefined;
@@ -117,6 +117,7 @@ function poolOf(address: PostgresAddress, settings: readonly string[], statement
     ...connectionTo(address),
     Client: PooledClient,
     onConnect: async (client: ClientBase) => {
+      client.once('end', () => (checked = undefined));
       // A check that a broken connection ended is made again.
       checked ??= refuseTransactionPooling(client, address).catch((error: unknown) => {
         checked = undefined;

@@ -7,6 +7,7 @@ import {
   openSync,
   realpathSync,
   rmSync,
+  type Stats,
   statSync,
 } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -51,7 +52,7 @@ export function rememberFiles(path: string): OpenFiles {
   const opened = new Map(
     [path, target, ...SIDE_FILES.map((side) => target + side)].map((file) => [file, identity(file)]),
   );
-  const isLost = (file: string): boolean => identity(file) !== opened.get(file);
+  const isLost = (file: string): boolean => isOther(file, opened.get(file) ?? null);
   // The program never makes it smaller. Its header cannot be read here: closing another descriptor of the
   // file would release the locks of SQLite in this process.
   let largest = sizeOf(path);
@@ -61,7 +62,7 @@ export function rememberFiles(path: string): OpenFiles {
         for (const side of SIDE_FILES) if (!isLost(target + side)) rmSync(target + side, { force: true });
         return path;
       }
-      const size = sizeOf(path);
+      const size = lookAt(path)?.size ?? largest;
       if (size < largest) return path;
       largest = size;
       return [...opened.keys()].find(isLost) ?? null;
@@ -75,13 +76,31 @@ export function rememberFiles(path: string): OpenFiles {
  */
 export function rememberFile(path: string): Pick<OpenFiles, 'lost'> {
   const opened = identity(path);
-  return { lost: () => (identity(path) === opened ? null : path) };
+  return { lost: () => (isOther(path, opened) ? path : null) };
+}
+
+/** True if the path leads to another file than the opened one, or to none. False if nobody can tell now. */
+function isOther(path: string, opened: string | null): boolean {
+  const file = lookAt(path);
+  return file !== undefined && identityOf(file) !== opened;
+}
+
+/** Null if there is no file. Undefined if nobody can tell now: its folder is shut, or the disk fails. */
+function lookAt(path: string): Stats | null | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) ?? null;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Differs between two files of the same name; null if there is no file. */
 export function identity(path: string): string | null {
-  const file = statSync(path, { throwIfNoEntry: false });
-  return file === undefined ? null : `${file.dev}:${file.ino}`;
+  return identityOf(statSync(path, { throwIfNoEntry: false }) ?? null);
+}
+
+function identityOf(file: Stats | null): string | null {
+  return file === null ? null : `${file.dev}:${file.ino}`;
 }
 
 /**

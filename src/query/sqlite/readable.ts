@@ -5,6 +5,9 @@ import { noMirrorYet } from '../faults.ts';
 /** Where the modes stand that let another account read the file. */
 const ADVICE = 'docs/sql.md, "Another account of the machine"';
 
+/** Faults of a disk, a mount or the machine, which may pass: no configuration ends them. */
+const OF_THE_DISK = new Set(['EIO', 'ESTALE', 'ENOTCONN', 'ETIMEDOUT', 'EMFILE', 'ENFILE', 'ENOMEM']);
+
 /** @throws MirrorError `USAGE` without a mirror, or as {@link isReadable} */
 export function checkReadable(path: string): void {
   if (!isReadable(path)) throw noMirrorYet(path);
@@ -12,7 +15,8 @@ export function checkReadable(path: string): void {
 
 /**
  * True for a file that this account may read; false if there is none.
- * @throws MirrorError `USAGE` if this account may not read it, or it is not a file
+ * @throws MirrorError `USAGE` if this account may not read it, or it is not a file; `DATABASE` if it cannot
+ *   be looked at now
  */
 export function isReadable(path: string): boolean {
   let stats: Stats;
@@ -21,12 +25,7 @@ export function isReadable(path: string): boolean {
     stats = statSync(path);
   } catch (error) {
     if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return false;
-    throw new MirrorError(
-      'USAGE',
-      `The mirror ${path} cannot be read: ${messageOf(error)}. Ask its owner for access (${ADVICE}), ` +
-        'or correct DATABASE_URL.',
-      { cause: error },
-    );
+    throw cannotRead(path, error);
   }
   if (stats.isDirectory())
     throw new MirrorError(
@@ -37,6 +36,19 @@ export function isReadable(path: string): boolean {
   if (!stats.isFile())
     throw new MirrorError('USAGE', `${path} is not a file. Set DATABASE_URL to one, such as mirror.db.`);
   return true;
+}
+
+/** The error for a file that the system does not show. */
+export function cannotRead(path: string, cause: unknown): MirrorError {
+  const isOfDisk = OF_THE_DISK.has(codeOf(cause) ?? '');
+  const advice = isOfDisk
+    ? 'Check its disk, and whether it is mounted'
+    : `Ask its owner for access (${ADVICE}), or correct DATABASE_URL`;
+  return new MirrorError(
+    isOfDisk ? 'DATABASE' : 'USAGE',
+    `The mirror ${path} cannot be read: ${messageOf(cause)}. ${advice}.`,
+    { cause },
+  );
 }
 
 /** SQLite must create its two side files, and this account may not; or it may not read those that exist. */

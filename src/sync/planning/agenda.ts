@@ -7,7 +7,15 @@ import { openAndComplete } from '../../mirror/mirror.ts';
 import type { ScheduleReader } from '../../mirror/schedules.ts';
 import type { FailedSweeps, LatestSweep, SweepReader } from '../../mirror/sweeps/reader.ts';
 import { earliestStart, failedCosts, isDue, restsUntil, triedAgainAt } from './due.ts';
-import { type Candidate, changeRate, inOrder, isSmall, type Observation, turnsOf } from './planner.ts';
+import {
+  type Candidate,
+  changeRate,
+  inOrder,
+  isSmall,
+  type Observation,
+  PLACES,
+  turnsOf,
+} from './planner.ts';
 
 /** The reads that planning needs. */
 export interface PlanningMirror {
@@ -31,7 +39,10 @@ export interface AgendaOptions {
   readonly now: number;
 }
 
-/** While single pages are read, a list without bookmarks is due again after this many ms. */
+/**
+ * While single pages are read, a list without bookmarks is due again after this many ms. Such a spare walk
+ * waits until all of these lists were read since their slot, see {@link delaysSpares}.
+ */
 export const SPARE_MS = 15 * MINUTE;
 
 /** A list that is due, and how its sweep begins. */
@@ -64,12 +75,15 @@ export async function readAgenda(
   const candidates: (Candidate & Pick<DueList, 'spent' | 'waits'>)[] = [];
   const lists = await withFailures(mirror, sweeps);
   const costs = failedCosts(lists.map(({ failed }) => failed));
+  const walkSlot = schedules.get('conversations')?.dueSince ?? null;
+  const allowsSpares =
+    readings !== null && !lists.some((list) => delaysSpares(list, { slot: walkSlot, readings, budget, now }));
   for (const { key, latest, failed } of lists) {
     const { dueSince: slot = null, nextAt = null } = schedules.get(key.list) ?? {};
     const bySlots = readings === null || key.list !== 'conversations';
     const since = bySlots
       ? later(slot, wantedSince?.(key) ?? null)
-      : sinceByPages(key, latest, { slot, readings, now });
+      : sinceByPages(key, latest, { slot, readings, allowsSpares, now });
     const countsFrom =
       bySlots && slot !== null && nextAt !== null ? earliestStart(slot.getTime(), nextAt.getTime()) : 0;
     const rest = restsUntil(key, latest, failed, { budget, readsPages, costs });
@@ -119,23 +133,50 @@ export function spentOn(
   return (openAndComplete(latest).open?.requests ?? 0) + (failed?.requests ?? 0);
 }
 
+/** The state by which whole lists are due while single pages are read. */
+interface ByPages {
+  /** The last slot of conversations. */
+  readonly slot: Date | null;
+  /** Of the lists with bookmarks, by inbox. */
+  readonly readings: ReadonlyMap<string, Date>;
+  readonly now: number;
+}
+
+/**
+ * True for a list of conversations without bookmarks that was not read since its slot: the spare walks of
+ * other lists would take most of the pace from its walk. False if the list rests, if its last walk failed, or
+ * if its walks have cost a day's requests since it was complete, because it may have no end.
+ */
+function delaysSpares(
+  { key, latest, failed }: ListPast,
+  { slot, readings, budget, now }: ByPages & { budget: Budget },
+): boolean {
+  if (key.list !== 'conversations' || readings.has(key.inboxId ?? '')) return false;
+  if (failed !== null || turnsOf(spentOn(latest, failed), budget) >= PLACES) return false;
+  const { open, complete } = openAndComplete(latest);
+  const rests = (open?.retryAt?.getTime() ?? 0) > now;
+  return !rests && slot !== null && (complete?.finishedAt?.getTime() ?? 0) < slot.getTime();
+}
+
 /**
  * Since when a list of conversations is due, while single pages are read. A list with bookmarks is due only
- * if a sweep of it is open. Another one is due again after a while, also if its sweep failed.
+ * if a sweep of it is open. Another one is due since its slot, and again after a while if spare walks are
+ * allowed, also if its sweep failed.
  */
 function sinceByPages(
   { inboxId }: ListKey,
   latest: readonly LatestSweep[],
-  { slot, readings, now }: { slot: Date | null; readings: ReadonlyMap<string, Date>; now: number },
+  { slot, readings, allowsSpares, now }: ByPages & { allowsSpares: boolean },
 ): Date | null {
   if (openAndComplete(latest).open !== undefined) return new Date(now);
   if (readings.has(inboxId ?? '')) return null;
-  return new Date(Math.max(slot?.getTime() ?? 0, now - SPARE_MS));
+  return new Date(Math.max(slot?.getTime() ?? 0, allowsSpares ? now - SPARE_MS : 0));
 }
 
 /**
  * When the first list of conversations without bookmarks is due again while single pages are read, epoch ms;
- * null: all lists have bookmarks. See {@link sinceByPages}.
+ * null: all lists have bookmarks. See {@link sinceByPages}. A list that delays spare walks is due before
+ * them.
  */
 export async function nextWalk(
   mirror: PlanningMirror & Pick<AgendaMirror, 'bookmarks'>,

@@ -181,7 +181,7 @@ test('plan says why nothing can be read singly', async () => {
   expect(stdout).toMatch(/^No page can be read singly now: the lines that begin with "whole" say why\.\n/);
   expect(stdout).toMatch(/whole +Support \(20117\), since .*: its ids are in no order/);
   expect(stdout).toMatch(
-    /again +the first of them in 1[45] min.*; each of them every 15 min if the pace allows, and less often after a failed walk/,
+    /again +the first of them in 1[45] min.*; each of them every 15 min if the pace allows and all were read since their slot, and less often after a failed walk/,
   );
 });
 

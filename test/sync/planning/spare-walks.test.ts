@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest';
+import { HOUR, MINUTE } from '../../../src/core/clock.ts';
+import { readAgenda } from '../../../src/sync/planning/agenda.ts';
+import { cronsOf } from '../../../src/sync/planning/cron.ts';
+import { markDue } from '../../../src/sync/planning/due.ts';
+import { nthInbox } from '../../support/rows.ts';
+import type { TestMirror } from '../../support/mirror.ts';
+import { quickMirror } from '../../support/template.ts';
+
+const CRONS = cronsOf(
+  { inboxes: '0 * * * *', users: '0 * * * *', tags: '0 * * * *', conversations: '0 * * * *' },
+  'UTC',
+);
+const BUDGET = { perSecond: 1, perDay: 480, reserved: 0, pageSize: 10 };
+
+/** The inboxes whose conversations are due after some minutes, while single pages are read. */
+async function dueAfter({ writer, clock }: TestMirror, minutes: number, perDay = 480): Promise<string[]> {
+  clock.advance(minutes * MINUTE);
+  await markDue(writer.schedules, CRONS, clock.now());
+  const due = await readAgenda(writer, {
+    budget: { ...BUDGET, perDay },
+    readsPages: true,
+    isBeingRead: () => false,
+    now: clock.now(),
+  });
+  return due.flatMap(({ key }) => (key.list === 'conversations' ? [key.inboxId!] : []));
+}
+
+/** Two lists without bookmarks, at a slot: the short one was read since, and of the long one some pages. */
+async function halfRead(
+  pages: number,
+  answer?: { status: number },
+): Promise<TestMirror & { short: string; long: string }> {
+  const mirror = await quickMirror({ sandbox: { conversations: [8, 95], listOrder: 'mixed' }, pageSize: 10 });
+  const { clock, sandbox } = mirror;
+  await mirror.sync();
+  clock.advance(HOUR - (clock.now() % HOUR));
+  const stop = new AbortController();
+  let read = 1;
+  sandbox.script(({ path }) => {
+    if (!path.includes('/conversations?') || !path.includes('next_page')) return undefined;
+    read += 1;
+    if (read <= pages) return undefined;
+    if (answer === undefined) stop.abort(new Error('stopped'));
+    return answer;
+  });
+  await mirror.sync({ lists: ['conversations'] }, stop.signal);
+  sandbox.script(undefined);
+  return { ...mirror, short: nthInbox(sandbox, 0).id, long: nthInbox(sandbox, 1).id };
+}
+
+test('a list without bookmarks is not walked again before all were read since their slot', async () => {
+  const mirror = await halfRead(3);
+  expect(await dueAfter(mirror, 20)).toEqual([mirror.long]);
+  await mirror.sync({ lists: ['conversations'] });
+  expect((await dueAfter(mirror, 20)).toSorted()).toEqual([mirror.short, mirror.long].toSorted());
+});
+
+test('a walk that fails does not keep the other lists from being walked again', async () => {
+  const mirror = await halfRead(3, { status: 404 });
+  expect(await dueAfter(mirror, 20)).toEqual([mirror.short]);
+});
+
+test("a walk that has cost a day's requests does not keep the other lists from being walked again", async () => {
+  const mirror = await halfRead(5);
+  expect(await dueAfter(mirror, 20, 8)).toEqual([mirror.long]);
+  expect(await dueAfter(mirror, 1, 4)).toContain(mirror.short);
+});
+
+test('a list that the service asked to wait with does not keep the other lists from being walked again', async () => {
+  const mirror = await halfRead(3);
+  const later = new Date(mirror.clock.now() + HOUR).toISOString();
+  await mirror.database.execute(`UPDATE sweeps SET retry_at = '${later}' WHERE state = 'paused'`);
+  expect(await dueAfter(mirror, 20)).toContain(mirror.short);
+});

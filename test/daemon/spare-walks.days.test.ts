@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { DAY, HOUR } from '../../src/core/clock.ts';
+import { pagesHouse } from '../support/pages-house.ts';
+import { count } from '../support/rows.ts';
+
+test.each([
+  ['90 pages beside four of 6', { perDay: 200, reserved: 10 }, [900, 60, 60, 60, 60]],
+  ['42 pages beside seven of 2', { perDay: 150, reserved: 8 }, [420, 20, 20, 20, 20, 20, 20, 20]],
+])('a long list whose rows are in no order is read each day: %s', async (_pages, limits, conversations) => {
+  const house = await pagesHouse({
+    limits: { pageSize: 10, ...limits },
+    stretchable: ['users', 'tags'],
+    sandbox: { conversations, listOrder: 'mixed', activityPerHour: 1 },
+  });
+  const { clock } = house;
+  await house.start();
+  await clock.sleep(2 * DAY);
+  let worst = 0;
+  for (let hour = 48; hour < 5 * 24; hour += 1) {
+    await clock.sleep(HOUR);
+    for (const { list, completeAsOf } of (await house.status()).lists)
+      if (list === 'conversations') worst = Math.max(worst, clock.now() - (completeAsOf?.getTime() ?? 0));
+  }
+  expect(worst / HOUR).toBeLessThan(30);
+  const walks = await count(house.database, "sweeps WHERE list = 'conversations' AND state = 'complete'");
+  expect(walks, 'others are walked to spare').toBeGreaterThan(1.4 * 5 * conversations.length);
+});

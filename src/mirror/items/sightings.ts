@@ -192,10 +192,11 @@ export async function sightingsBeforeSuspicion(
   const seen = new Map(rows.map(({ id, changed_at }) => [id, changed_at.toISOString()]));
   for (const [since, suspects] of Map.groupBy(rows, (row) => row.missing_since?.toISOString() ?? null)) {
     if (since === null) continue;
+    // `finished_at` of a round is its oldest reading, which can precede the one that made the suspicion.
     const [sweep] = await sql.query<{ started_at: Date }>(
       `SELECT started_at FROM sweeps
        WHERE list = $1 AND inbox_id IS NOT DISTINCT FROM $2 AND state = 'complete' AND without_id = 0
-         AND finished_at < $3 ORDER BY id DESC LIMIT 1`,
+         AND heartbeat_at < $3 ORDER BY id DESC LIMIT 1`,
       list,
       inboxId,
       iso(new Date(since)),

@@ -1,9 +1,19 @@
 import { describe, expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../../src/core/clock.ts';
 import { AGES } from '../../../src/mirror/bookmarks/kinds.ts';
+import type { PassSpec } from '../../../src/mirror/passes/passes.ts';
 import { type TestMirror } from '../../support/mirror.ts';
 import { expectChain, type PageMirror, pageMirror } from '../../support/page-mirror.ts';
-import { askedSince, count, firstInbox, removeConversations, single, tampered } from '../../support/rows.ts';
+import {
+  askedSince,
+  changesIn,
+  count,
+  firstInbox,
+  removeConversations,
+  reportOn,
+  single,
+  tampered,
+} from '../../support/rows.ts';
 import { expectEqualToService } from '../../support/truth.ts';
 
 test('a conversation whose status FINAL_STATUSES lists is of a kind that rarely changes', async () => {
@@ -92,6 +102,61 @@ test.each(['asc', 'desc'] as const)('pages hold ids of up to 64 digits, in order
   await expectEqualToService(mirror);
   expect(await count(mirror.database, `conversations WHERE deleted_at IS NOT NULL`)).toBe(away.length);
   await expectChain(mirror);
+});
+
+describe('a deletion that the service confirms only after later sweeps', () => {
+  /** Reads every page once, as a round of the schedule does. */
+  async function readRound(mirror: PageMirror, afterFirst?: () => void): Promise<void> {
+    mirror.clock.advance(HOUR);
+    const slot = new Date(mirror.clock.now());
+    for (const [nth, page] of (await mirror.bookmarks()).entries()) {
+      mirror.clock.advance(MINUTE);
+      await mirror.readPage(page);
+      if (nth === 0) afterFirst?.();
+    }
+    expect(await mirror.writer.bookmarks.completeRound(firstInbox(mirror.sandbox).id, slot)).toBe(true);
+  }
+
+  async function walk(mirror: PageMirror): Promise<void> {
+    mirror.clock.advance(HOUR);
+    await mirror.sync();
+  }
+
+  /** Walks the list up to the first question, which fails. The next pass ends the sweep. */
+  const walkTwice = (next: Partial<PassSpec>) => async (mirror: PageMirror, remove: () => void) => {
+    remove();
+    expect(reportOn(await mirror.sync(), 'conversations').outcome).toBe('paused');
+    mirror.clock.advance(MINUTE);
+    await mirror.sync(next);
+  };
+
+  test.each([
+    ['of a round', readRound, readRound],
+    ['of a sweep that was resumed', walkTwice({}), walk],
+    ['of a sweep that was abandoned', walkTwice({ acceptAccount: true }), walk],
+  ])('was seen before the page that lacked the row: %s', async (_, withoutRow, later) => {
+    const mirror = await pageMirror({}, [25]);
+    const { clock, database, sandbox } = mirror;
+    const inbox = firstInbox(sandbox);
+    const id = inbox.conversations.order[13]!;
+    await readRound(mirror);
+    clock.advance(HOUR);
+    const lastSeen = mirror.sightings.get(`${inbox.id}/${id}`)!.at(-1)!;
+    sandbox.script(({ path }) => (/conversations\/\d+$/.test(path) ? { status: 500 } : undefined));
+    await withoutRow(mirror, () => sandbox.world.removeConversation(inbox.id, id));
+    for (let nth = 0; nth < 3; nth += 1) await later(mirror);
+    expect(await changesIn(database)).toEqual([]);
+    sandbox.script(undefined);
+    clock.advance(DAY);
+
+    await later(mirror);
+
+    const [deletion, ...others] = await changesIn(database);
+    expect([deletion, others]).toEqual([expect.objectContaining({ item_id: id, new_value: 'missing' }), []]);
+    const previous = deletion!.previously_seen_at!.getTime();
+    expect(previous).toBeLessThanOrEqual(lastSeen);
+    expect(previous).toBeGreaterThan(lastSeen - HOUR);
+  });
 });
 
 test('a row that cannot be read for a while keeps its last sighting, and one reject at a time', async () => {

@@ -6,7 +6,7 @@ import { limitInterim } from '../core/abortable.ts';
 import { REQUEST_TIMEOUT_MS } from '../core/budget.ts';
 import { codeOf } from '../core/errors.ts';
 import { duration, onOneLine } from '../core/humanize.ts';
-import { withoutKey } from '../core/secrets.ts';
+import { LEAST_KEY, withoutKey } from '../core/secrets.ts';
 import { hasRows, withoutEcho } from './echo.ts';
 import { type Decoded, decodeJson } from './flaws.ts';
 
@@ -128,14 +128,19 @@ function createAgents(network: HttpOptions['network']): { http: HttpAgent; https
   return { http: new HttpAgent(common), https: new HttpsAgent({ ...common, ...trust }) };
 }
 
-/** The secrets that a proxy gets, and may repeat: user and password in one text, and the password. */
+/**
+ * The secrets that a proxy gets, and may repeat: user and password in one text, and the password. Without a
+ * password, the user name is the secret, unless it is short.
+ */
 function loginsOf(network: HttpOptions['network']): string[] {
   return Object.entries(network?.proxyEnv ?? {})
     .filter(([name, url]) => /^https?_proxy$/i.test(name) && URL.canParse(url))
     .map(([, url]) => new URL(url))
-    .filter(({ password }) => password !== '')
     .map(({ username, password }) => [username, password].map(decodeURIComponent))
-    .flatMap(([user, password = '']) => [`${user}:${password}`, password]);
+    .flatMap(([user = '', password = '']) => {
+      const secret = password === '' && user.length >= LEAST_KEY ? user : password;
+      return secret === '' ? [] : [`${user}:${password}`, secret];
+    });
 }
 
 /** An answer of a proxy, instead of the service's, without the proxy's password. */

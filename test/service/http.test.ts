@@ -394,35 +394,55 @@ test('an answer without the key is the same text, digit by digit', async () => {
   expect((await http.get('/a', {})).body).toBe(body);
 });
 
-test.each(['http', 'https'])(
-  'the password of a proxy of %s that repeats it is in no answer and no error',
-  async (scheme) => {
-    const credentials = Buffer.from('mirror:pr0xy/pa55').toString('base64');
-    const server = createServer((request, response) =>
-      response
-        .writeHead(403, { location: '/?password=pr0xy%2Fpa55' })
-        .end(`${request.headers['proxy-authorization'] ?? ''} pr0xy/pa55`),
-    ).on('connect', ({ headers }, socket) =>
-      socket.end(`HTTP/1.1 407 ${headers['proxy-authorization'] ?? ''} pr0xy/pa55\r\n\r\n`),
-    );
-    await new Promise<void>((resolve) => {
-      server.listen(0, '127.0.0.1', resolve);
-    });
-    const proxy = `http://mirror:pr0xy%2Fpa55@127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const http = createHttp(`${scheme}://service.example/v1`, () => KEY, {
-      network: { proxyEnv: { [`${scheme}_proxy`]: proxy }, authority: null },
-    });
-    onTestFinished(() => {
-      http.close();
-      server.close();
-      server.closeAllConnections();
-    });
+test.each([
+  ['the password', 'http', 'mirror', 'pr0xy/pa55'],
+  ['the password', 'https', 'mirror', 'pr0xy/pa55'],
+  ['the token in place of a login', 'http', 'pr0xy/pa55', ''],
+  ['the token in place of a login', 'https', 'pr0xy/pa55', ''],
+])('%s of a proxy of %s that repeats it is in no answer and no error', async (_, scheme, user, password) => {
+  const credentials = Buffer.from(`${user}:${password}`).toString('base64');
+  const server = createServer((request, response) =>
+    response
+      .writeHead(403, { location: '/?login=pr0xy%2Fpa55' })
+      .end(`${request.headers['proxy-authorization'] ?? ''} pr0xy/pa55`),
+  ).on('connect', ({ headers }, socket) =>
+    socket.end(`HTTP/1.1 407 ${headers['proxy-authorization'] ?? ''} pr0xy/pa55\r\n\r\n`),
+  );
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const login = [user, password].map(encodeURIComponent).join(':');
+  const proxy = `http://${login}@127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const http = createHttp(`${scheme}://service.example/v1`, () => KEY, {
+    network: { proxyEnv: { [`${scheme}_proxy`]: proxy }, authority: null },
+  });
+  onTestFinished(() => {
+    http.close();
+    server.close();
+    server.closeAllConnections();
+  });
 
-    const said = await http.get('/a', {}).then(JSON.stringify, String);
+  const said = await http.get('/a', {}).then(JSON.stringify, String);
 
-    expect(said).toContain('[key]');
-    expect(said).toMatch(/403|407/);
-    for (const secret of [credentials, credentials.slice(12), 'pr0xy', 'pa55'])
-      expect(said).not.toContain(secret);
-  },
-);
+  expect(said).toContain('[key]');
+  expect(said).toMatch(/403|407/);
+  for (const secret of [credentials, credentials.slice(12), 'pr0xy', 'pa55'])
+    expect(said).not.toContain(secret);
+});
+
+test('a short user name of a proxy is no secret', async () => {
+  const server = createServer((_, response) => response.writeHead(403).end('no access for mirror'));
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const proxy = `http://mirror@127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const http = createHttp('http://service.example/v1', () => KEY, {
+    network: { proxyEnv: { http_proxy: proxy }, authority: null },
+  });
+  onTestFinished(() => http.close());
+  expect(await http.get('/a', {})).toMatchObject({ body: 'no access for mirror' });
+});

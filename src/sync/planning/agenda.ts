@@ -6,6 +6,7 @@ import type { Inbox } from '../../mirror/items/inboxes.ts';
 import { openAndComplete } from '../../mirror/mirror.ts';
 import type { ScheduleReader } from '../../mirror/schedules.ts';
 import type { FailedSweeps, LatestSweep, SweepReader } from '../../mirror/sweeps/reader.ts';
+import { MOST_RESTARTS } from '../pages/streak.ts';
 import { earliestStart, failedCosts, isDue, restsUntil, triedAgainAt } from './due.ts';
 import {
   type Candidate,
@@ -41,7 +42,7 @@ export interface AgendaOptions {
 
 /**
  * While single pages are read, a list without bookmarks is due again after this many ms. Such a spare walk
- * waits until all of these lists were read since their slot, see {@link delaysSpares}.
+ * waits until all of these lists were read since their slot, see {@link isBehind}.
  */
 export const SPARE_MS = 15 * MINUTE;
 
@@ -76,8 +77,11 @@ export async function readAgenda(
   const lists = await withFailures(mirror, sweeps);
   const costs = failedCosts(lists.map(({ failed }) => failed));
   const walkSlot = schedules.get('conversations')?.dueSince ?? null;
-  const allowsSpares =
-    readings !== null && !lists.some((list) => delaysSpares(list, { slot: walkSlot, readings, budget, now }));
+  const behind =
+    readings === null ? [] : lists.filter((list) => isBehind(list, { slot: walkSlot, readings, now }));
+  const spentBehind = behind.reduce((sum, { latest, failed }) => sum + spentOn(latest, failed), 0);
+  // They may have no end: once their walks have cost a day's requests, spare walks begin again.
+  const allowsSpares = behind.length === 0 || turnsOf(spentBehind, budget) >= PLACES;
   for (const { key, latest, failed } of lists) {
     const { dueSince: slot = null, nextAt = null } = schedules.get(key.list) ?? {};
     const bySlots = readings === null || key.list !== 'conversations';
@@ -145,17 +149,14 @@ interface ByPages {
 /**
  * True for a list of conversations without bookmarks that was not read since its slot: the spare walks of
  * other lists would take most of the pace from its walk. False if the list rests, if its last walk failed, or
- * if its walks have cost a day's requests since it was complete, because it may have no end.
+ * if its walk saves requests, which leaves half of the pace to others.
  */
-function delaysSpares(
-  { key, latest, failed }: ListPast,
-  { slot, readings, budget, now }: ByPages & { budget: Budget },
-): boolean {
-  if (key.list !== 'conversations' || readings.has(key.inboxId ?? '')) return false;
-  if (failed !== null || turnsOf(spentOn(latest, failed), budget) >= PLACES) return false;
+function isBehind({ key, latest, failed }: ListPast, { slot, readings, now }: ByPages): boolean {
+  if (key.list !== 'conversations' || readings.has(key.inboxId ?? '') || failed !== null) return false;
   const { open, complete } = openAndComplete(latest);
-  const rests = (open?.retryAt?.getTime() ?? 0) > now;
-  return !rests && slot !== null && (complete?.finishedAt?.getTime() ?? 0) < slot.getTime();
+  if (open !== undefined && ((open.retryAt?.getTime() ?? 0) > now || open.restarts >= MOST_RESTARTS))
+    return false;
+  return slot !== null && (complete?.finishedAt?.getTime() ?? 0) < slot.getTime();
 }
 
 /**

@@ -73,3 +73,9 @@ test('a list that the service asked to wait with does not keep the other lists f
   await mirror.database.execute(`UPDATE sweeps SET retry_at = '${later}' WHERE state = 'paused'`);
   expect(await dueAfter(mirror, 20)).toContain(mirror.short);
 });
+
+test('a walk that saves requests, because its tokens were refused, does not keep the others from being walked again', async () => {
+  const mirror = await halfRead(3);
+  await mirror.database.execute(`UPDATE sweeps SET restarts = 2 WHERE state = 'paused'`);
+  expect(await dueAfter(mirror, 20)).toContain(mirror.short);
+});

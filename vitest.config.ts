@@ -26,7 +26,8 @@ const CONTRACT = [
  * `pages`, `history` and the views, and the killed consumers of `flow`, drive the same statements there.
  */
 const RULES = [
-  'test/sync/{account,brake,suspects,unlisted,unlisted-people,unreadable,waiting,walks,witnesses}.test.ts',
+  'test/sync/{account,brake,suspects,unlisted-people,unreadable,walks,witnesses}.test.ts',
+  'test/sync/{unlisted,waiting}.days.test.ts',
   'test/sync/{broken-lists,equality}.test.ts',
   'test/sync/pages/held.test.ts',
   'test/service/gate/slowdown.test.ts',

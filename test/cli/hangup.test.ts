@@ -9,7 +9,7 @@ import { mirrorFile, newProgram, testProgram } from '../support/program.ts';
 const BIN = join(import.meta.dirname, '../../bin/inbox-mirror.cjs');
 
 test.runIf(process.platform === 'linux')(
-  'a SIGHUP that comes before the daemon has opened its mirror does not end it',
+  'a SIGHUP while the daemon opens its mirror does not end it',
   async () => {
     const program = await testProgram();
     const other = new Sqlite(mirrorFile(program));

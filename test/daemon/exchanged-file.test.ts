@@ -81,7 +81,7 @@ test('a daemon whose file is exchanged parks, and the old file’s log does not 
   restored.close();
 });
 
-test('a daemon whose file cannot be looked at for seconds goes on', async () => {
+test('a daemon whose file cannot be looked at for seconds keeps sending', async () => {
   const { path, daemon, program, health, stops } = await running();
   // A link to itself in its place: each look at the name fails, and the open file is as before.
   linkSync(path, `${path}.aside`);

@@ -36,7 +36,8 @@ export async function listenAsPooler(
 
 /**
  * Listens in front of a PostgreSQL server, as PgBouncer does: a client has a session of the server until its
- * transaction ends, or until it disconnects. `restartAs` ends all its connections to clients.
+ * transaction ends, or until it disconnects. `restartAs` ends all connections to clients, and
+ * changes the mode.
  * @param sessions of the server; transactions use them in turn
  */
 export async function startPooler(

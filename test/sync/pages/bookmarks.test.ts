@@ -131,10 +131,10 @@ describe('a deletion that the service confirms only after later sweeps', () => {
   };
 
   test.each([
-    ['of a round', readRound, readRound],
-    ['of a sweep that was resumed', walkTwice({}), walk],
-    ['of a sweep that was abandoned', walkTwice({ acceptAccount: true }), walk],
-  ])('was seen before the page that lacked the row: %s', async (_, withoutRow, later) => {
+    ['a round', readRound, readRound],
+    ['a sweep that was resumed', walkTwice({}), walk],
+    ['a sweep that was abandoned', walkTwice({ acceptAccount: true }), walk],
+  ])('is of a row that was last seen before the page of %s that lacked it', async (_, withoutRow, later) => {
     const mirror = await pageMirror({}, [25]);
     const { clock, database, sandbox } = mirror;
     const inbox = firstInbox(sandbox);

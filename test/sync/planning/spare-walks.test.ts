@@ -26,7 +26,7 @@ async function dueAfter({ writer, clock }: TestMirror, minutes: number, perDay =
   return due.flatMap(({ key }) => (key.list === 'conversations' ? [key.inboxId!] : []));
 }
 
-/** Two lists without bookmarks, at a slot: the short one was read since, and of the long one some pages. */
+/** Two lists without bookmarks, after a slot: the short one has been read, and some pages of the long one. */
 async function halfRead(
   pages: number,
   answer?: { status: number },
@@ -67,7 +67,7 @@ test("a walk that has cost a day's requests does not keep the other lists from b
   expect(await dueAfter(mirror, 1, 4)).toContain(mirror.short);
 });
 
-test('a list that the service asked to wait with does not keep the other lists from being walked again', async () => {
+test('a list with which the service asked to wait does not keep the other lists from being walked again', async () => {
   const mirror = await halfRead(3);
   const later = new Date(mirror.clock.now() + HOUR).toISOString();
   await mirror.database.execute(`UPDATE sweeps SET retry_at = '${later}' WHERE state = 'paused'`);

@@ -10,6 +10,8 @@ const FLUSH_MS = 300;
 /** The file descriptors of stdin, stdout and stderr. */
 const STREAMS = [0, 1, 2];
 
+const isDaemon = process.argv[2] === 'start';
+
 /** The first signal requests a clean stop; the second ends the process at once. */
 function stopSignal(): AbortSignal {
   const stop = new AbortController();
@@ -24,7 +26,7 @@ function stopSignal(): AbortSignal {
 
 /**
  * From now on only the SIGHUP of a closed terminal stops the program. One that comes before the first
- * listener is ignored: the key has just been read, and systemd would take an end by SIGHUP for a wanted one.
+ * listener is ignored: the key has just been read, and systemd would take an end by SIGHUP for a clean stop.
  */
 function hearHangups(): NonNullable<Io['onHangup']> {
   const terminals = STREAMS.filter((stream) => isatty(stream));
@@ -48,7 +50,7 @@ function hearHangups(): NonNullable<Io['onHangup']> {
 function handleOutputErrors(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     // The daemon prints only its schedules and their cost to stdout; it runs without a reader.
-    if (process.argv[2] === 'start') return;
+    if (isDaemon) return;
     if (error.code !== 'EPIPE')
       process.stderr.write(`error: cannot write the output (${error.code ?? error.message})\n`);
     process.exit(error.code === 'EPIPE' ? EXIT.done : EXIT.unexpected);
@@ -73,7 +75,6 @@ handleOutputErrors();
 process.on('SIGUSR1', () => undefined);
 // Without a listener, this signal ends the daemon before it has given its lease back.
 process.on('SIGUSR2', () => undefined);
-const isDaemon = process.argv[2] === 'start';
 process.exitCode = await runProgram(
   process.argv.slice(2),
   {

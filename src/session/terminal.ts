@@ -29,7 +29,10 @@ export interface Io {
   };
   /** Aborted with a `STOPPED` error when a person or a signal asks to stop. */
   readonly signal: AbortSignal;
-  /** Calls the listener at each SIGHUP, until the function that it returns is called. */
+  /**
+   * Calls the listener at each SIGHUP, until the function that it returns is called. Absent if a SIGHUP ends
+   * the program.
+   */
   readonly onHangup?: (listener: () => void) => () => void;
 }
 

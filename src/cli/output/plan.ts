@@ -72,8 +72,8 @@ export function planAsText(output: Output, report: PlanReport): string {
 function againLine(walkAt: number, now: number): string {
   const first = `the first of them ${whenDue(new Date(walkAt), now)}`;
   const each = `each of them every ${duration(SPARE_MS)}`;
-  const where = 'if the pace allows and all were read since their slot, and less often after a failed walk';
-  return `again     ${first}; ${each} ${where}`;
+  const limits = 'if the pace allows and all were read since their slot, and less often after a failed walk';
+  return `again     ${first}; ${each} ${limits}`;
 }
 
 function nextTable(output: Output, report: PlanReport): string {

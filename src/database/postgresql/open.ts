@@ -109,7 +109,8 @@ export async function checkPostgresCreatable(url: string): Promise<void> {
 
 /**
  * The options of a pool whose connections begin with these settings, then with these statements. The first
- * one looks for a pooler, and so does the next one after any has ended: the pooler may have been restarted.
+ * connection looks for a pooler. After a connection has ended, the next one looks again: the pooler may have
+ * been restarted.
  */
 function poolOf(address: PostgresAddress, settings: readonly string[], statements: readonly string[] = []) {
   let checked: Promise<void> | undefined;

@@ -79,13 +79,13 @@ export function rememberFile(path: string): Pick<OpenFiles, 'lost'> {
   return { lost: () => (isOther(path, opened) ? path : null) };
 }
 
-/** True if the path leads to another file than the opened one, or to none. False if nobody can tell now. */
+/** True if the path leads to another file than the opened one, or to none. False if a look at it fails. */
 function isOther(path: string, opened: string | null): boolean {
   const file = lookAt(path);
   return file !== undefined && identityOf(file) !== opened;
 }
 
-/** Null if there is no file. Undefined if nobody can tell now: its folder is shut, or the disk fails. */
+/** Null if there is no file. Undefined if the look fails: its folder is shut, or the disk fails. */
 function lookAt(path: string): Stats | null | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false }) ?? null;

@@ -5,8 +5,8 @@ import { noMirrorYet } from '../faults.ts';
 /** Where the modes stand that let another account read the file. */
 const ADVICE = 'docs/sql.md, "Another account of the machine"';
 
-/** Faults of a disk, a mount or the machine, which may pass: no configuration ends them. */
-const OF_THE_DISK = new Set(['EIO', 'ESTALE', 'ENOTCONN', 'ETIMEDOUT', 'EMFILE', 'ENFILE', 'ENOMEM']);
+/** Faults of the disk, the mount or the machine. They may pass, and no configuration ends them. */
+const OF_THE_MACHINE = new Set(['EIO', 'ESTALE', 'ENOTCONN', 'ETIMEDOUT', 'EMFILE', 'ENFILE', 'ENOMEM']);
 
 /** @throws MirrorError `USAGE` without a mirror, or as {@link isReadable} */
 export function checkReadable(path: string): void {
@@ -38,14 +38,14 @@ export function isReadable(path: string): boolean {
   return true;
 }
 
-/** The error for a file that the system does not show. */
+/** The error for a file that cannot be looked at. */
 export function cannotRead(path: string, cause: unknown): MirrorError {
-  const isOfDisk = OF_THE_DISK.has(codeOf(cause) ?? '');
-  const advice = isOfDisk
-    ? 'Check its disk, and whether it is mounted'
+  const isOfMachine = OF_THE_MACHINE.has(codeOf(cause) ?? '');
+  const advice = isOfMachine
+    ? 'Check the disk, the mount and the limits of the machine'
     : `Ask its owner for access (${ADVICE}), or correct DATABASE_URL`;
   return new MirrorError(
-    isOfDisk ? 'DATABASE' : 'USAGE',
+    isOfMachine ? 'DATABASE' : 'USAGE',
     `The mirror ${path} cannot be read: ${messageOf(cause)}. ${advice}.`,
     { cause },
   );

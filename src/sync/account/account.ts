@@ -220,8 +220,8 @@ export class AccountCheck {
 
   /**
    * The error that names another account, if the listed inboxes or questions about those of the mirror
-   * show one, or if a new access shows too few of the mirror's. Two accounts may share single inboxes,
-   * also one of the mirror's and one that a consent has replaced.
+   * show one, or if a new access or a list without ids shows too few of the mirror's. Two accounts may
+   * share single inboxes, also one of the mirror's and one that a consent has replaced.
    * @throws MirrorError the error of a request
    */
   async #otherShown(

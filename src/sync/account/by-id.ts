@@ -6,7 +6,7 @@ import { emailOf, expectedOf, isMost, isSameAddress, lackingIn, type ListedInbox
 /** The first 3 inboxes that are requested by their ids, or that the service returns so, decide. */
 export const MOST_SHOWN = 3;
 
-/** At most this many are asked for by id behind a new access, of which the service may not know some. */
+/** At most this many are asked for by id: the service may not know some of them. */
 const MOST_LACKING_ASKED = 10;
 
 /** Errors of a question for one inbox: another one may be answered. */
@@ -18,7 +18,7 @@ export const NO_ANSWER = [
   'SERVICE_DOWN',
 ] as const;
 
-/** The inboxes that a new access lists. */
+/** The inboxes that the service lists. */
 export interface InboxesShown {
   readonly listed: readonly ListedInbox[];
   readonly isComplete: boolean;
@@ -28,7 +28,7 @@ export interface InboxesShown {
 interface ById {
   /** Those with other addresses, if they are most of those that it returns. */
   readonly strangers: readonly ListedInbox[];
-  /** True if it returns at least one, and as many as it does not. Those that fail may not count. */
+  /** True if it returns at least one, and as many as it does not. A failure counts only for `isOtherList`. */
   readonly showsOurs: boolean;
 }
 
@@ -36,7 +36,8 @@ interface ById {
  * Asks by their ids for inboxes of the mirror that are not listed, until the service returns three. Suspects
  * are asked for only if all are suspects: they may be of an account that was replaced.
  * @param list `showsOne`: it has an inbox of the mirror, and none that a consent has replaced. `isOtherList`:
- *   only rows without an id keep it from being another account's; questions that fail then count against it
+ *   it is another account's, unless its rows without an id are the mirror's. Failed questions count against
+ *   it then
  * @throws MirrorError the first failure but a 403, if the questions returned no inbox or a 429 ended them,
  *   and not `showsOne`, or the list is not complete after a 429
  * @throws any other error at once: further questions would meet it too

@@ -80,7 +80,7 @@ export async function readAgenda(
   const behind =
     readings === null ? [] : lists.filter((list) => isBehind(list, { slot: walkSlot, readings, now }));
   const spentBehind = behind.reduce((sum, { latest, failed }) => sum + spentOn(latest, failed), 0);
-  // They may have no end: once their walks have cost a day's requests, spare walks begin again.
+  // A list behind may have no end: once their walks have cost a day's requests, spare walks begin again.
   const allowsSpares = behind.length === 0 || turnsOf(spentBehind, budget) >= PLACES;
   for (const { key, latest, failed } of lists) {
     const { dueSince: slot = null, nextAt = null } = schedules.get(key.list) ?? {};
@@ -141,7 +141,7 @@ export function spentOn(
 interface ByPages {
   /** The last slot of conversations. */
   readonly slot: Date | null;
-  /** Of the lists with bookmarks, by inbox. */
+  /** The oldest reading of each list with bookmarks, by inbox. */
   readonly readings: ReadonlyMap<string, Date>;
   readonly now: number;
 }
@@ -149,7 +149,7 @@ interface ByPages {
 /**
  * True for a list of conversations without bookmarks that was not read since its slot: the spare walks of
  * other lists would take most of the pace from its walk. False if the list rests, if its last walk failed, or
- * if its walk saves requests, which leaves half of the pace to others.
+ * if its walk saves requests after refused tokens, which leaves half of the pace to others.
  */
 function isBehind({ key, latest, failed }: ListPast, { slot, readings, now }: ByPages): boolean {
   if (key.list !== 'conversations' || readings.has(key.inboxId ?? '') || failed !== null) return false;

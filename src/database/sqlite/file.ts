@@ -53,13 +53,15 @@ export function rememberFiles(path: string): OpenFiles {
     [path, target, ...SIDE_FILES.map((side) => target + side)].map((file) => [file, identity(file)]),
   );
   const isLost = (file: string): boolean => isOther(file, opened.get(file) ?? null);
+  // Both are false for a file that cannot be looked at.
+  const isKept = (file: string): boolean => isSame(file, opened.get(file) ?? null);
   // The program never makes it smaller. Its header cannot be read here: closing another descriptor of the
   // file would release the locks of SQLite in this process.
   let largest = sizeOf(path);
   return {
     lost() {
       if (isLost(target)) {
-        for (const side of SIDE_FILES) if (!isLost(target + side)) rmSync(target + side, { force: true });
+        for (const side of SIDE_FILES) if (isKept(target + side)) rmSync(target + side, { force: true });
         return path;
       }
       const size = lookAt(path)?.size ?? largest;
@@ -83,6 +85,12 @@ export function rememberFile(path: string): Pick<OpenFiles, 'lost'> {
 function isOther(path: string, opened: string | null): boolean {
   const file = lookAt(path);
   return file !== undefined && identityOf(file) !== opened;
+}
+
+/** True if the path leads to the opened file, or to none as then. False if a look at it fails. */
+function isSame(path: string, opened: string | null): boolean {
+  const file = lookAt(path);
+  return file !== undefined && identityOf(file) === opened;
 }
 
 /** Null if there is no file. Undefined if the look fails: its folder is shut, or the disk fails. */

@@ -1,0 +1,20 @@
+import { lstatSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { expect, test } from 'vitest';
+import { rememberFiles } from '../../../src/database/sqlite/file.ts';
+import { temporaryFolder } from '../../support/mirror.ts';
+
+test('beside a replaced database, only a side file that is surely the old one is deleted', () => {
+  const path = join(temporaryFolder(), 'mirror.db');
+  const [log, index] = [`${path}-wal`, `${path}-shm`];
+  for (const file of [path, log, index]) writeFileSync(file, 'old');
+  const files = rememberFiles(path);
+  writeFileSync(`${path}.new`, 'new');
+  renameSync(`${path}.new`, path);
+  // Each look at a link to itself fails.
+  rmSync(log);
+  symlinkSync(basename(log), log);
+  expect(files.lost()).toBe(path);
+  expect(lstatSync(log).isSymbolicLink()).toBe(true);
+  expect(lstatSync(index, { throwIfNoEntry: false })).toBeUndefined();
+});

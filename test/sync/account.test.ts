@@ -426,6 +426,22 @@ describe('another account behind the mirror', () => {
     expect(await pass()).toBeNull();
   });
 
+  test('is found although its list has a row without an id, if it has others under other addresses', async () => {
+    const isMoved = { now: false };
+    const mirror = await synced({
+      sandbox: { conversations: [4, 4, 4] },
+      wrapHttp: tampered((page, path) => {
+        if (!isMoved.now || path !== '/inboxes') return;
+        for (const row of page.results) row['email'] = `moved-${String(row['id'])}@other.example`;
+        delete page.results[0]!['id'];
+      }),
+    });
+    isMoved.now = true;
+    const before = await contents(mirror);
+    expect((await mirror.sync()).stopped).toEqual(OTHER_ACCOUNT);
+    expect(await contents(mirror)).toEqual(before);
+  });
+
   test('is found although its list has a row without an id', async () => {
     const { accounts, state, pass } = await exchangeable(0);
     expect(await pass()).toBeNull();

@@ -118,7 +118,7 @@ function poolOf(address: PostgresAddress, settings: readonly string[], statement
     ...connectionTo(address),
     Client: PooledClient,
     onConnect: async (client: ClientBase) => {
-      client.once('end', () => (checked = undefined));
+      client.once('error', () => (checked = undefined));
       // A check that a broken connection ended is made again.
       checked ??= refuseTransactionPooling(client, address).catch((error: unknown) => {
         checked = undefined;

@@ -19,6 +19,7 @@ import {
   isProof,
   isSameAddress,
   type ListedInbox,
+  mayBeOurs,
   otherAccount,
   readingOf,
   showsAny,
@@ -234,7 +235,7 @@ export class AccountCheck {
       otherAccount(known, { listed: inboxes, address: access.address });
     const reading = readingOf(known, access, this.#deps.clock.now());
     const isOtherList = isOther(known.inboxes, listed, { isComplete, ...reading });
-    if (isOtherList && !(lacksIds && reading.isProven)) return shown(listed);
+    if (isOtherList && !mayBeOurs(known.inboxes, listed, { ...reading, lacksIds })) return shown(listed);
     if (isProof(known.inboxes, listed, reading)) return null;
     const isReplaced = showsReplaced(known.inboxes, listed);
     if (isCertain(known, access) && !isReplaced && !isOtherList) return null;

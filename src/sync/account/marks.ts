@@ -180,6 +180,19 @@ export function isOther(
   return isMost(missed, expected) && (2 * missed > expected || came >= missed);
 }
 
+/**
+ * True if a list that {@link isOther} refuses may be the mirror's all the same: the access is the proven one,
+ * the list has none of the expected inboxes, and its rows without an id may be these.
+ */
+export function mayBeOurs(
+  known: readonly KnownInbox[],
+  listed: readonly ListedInbox[],
+  { isProven, lacksIds }: Pick<AccountReading, 'isProven'> & { readonly lacksIds: boolean },
+): boolean {
+  const { same, moved } = compare(known, listed);
+  return isProven && lacksIds && same + moved === 0;
+}
+
 /** The error for an account that is not the mirror's. */
 export function otherAccount(
   { inboxes, address }: Pick<KnownAccount, 'inboxes' | 'address'>,

@@ -254,18 +254,28 @@ function checkClock({ clock, mirror }: Session, { serviceTime }: Ping, tookMs: n
 
 /** @throws MirrorError `OTHER_ACCOUNT` */
 async function checkAccount({ mirror, access, clock }: Session, { rows, isWhole }: Ping): Promise<Check> {
-  const { hasAllIds, inboxesOf, isOther, isProof, otherAccount, readingOf, showsAny, showsReplaced } =
-    await import('../../../sync/account/marks.ts');
+  const {
+    hasAllIds,
+    inboxesOf,
+    isOther,
+    isProof,
+    mayBeOurs,
+    otherAccount,
+    readingOf,
+    showsAny,
+    showsReplaced,
+  } = await import('../../../sync/account/marks.ts');
   const name = 'account';
   const undecided = (why: string): Check => ({ name, verdict: 'skipped', message: `${why}: a sync decides` });
   const known = await mirror.account();
   if (known.inboxes.length === 0)
     return { name, verdict: 'skipped', message: 'the mirror is empty: its first sync decides' };
   const listed = inboxesOf(rows);
-  const isComplete = isWhole && hasAllIds(rows);
+  const lacksIds = !hasAllIds(rows);
+  const isComplete = isWhole && !lacksIds;
   const reading = readingOf(known, access(), clock.now());
   const isOtherList = isOther(known.inboxes, listed, { isComplete, ...reading });
-  if (isOtherList && reading.isProven && !hasAllIds(rows))
+  if (isOtherList && mayBeOurs(known.inboxes, listed, { ...reading, lacksIds }))
     return undecided('the service lists an inbox without an id');
   if (isOtherList) throw otherAccount(known, { listed, address: access().address });
   if (!reading.isProven && !showsAny(known.inboxes, listed))

@@ -18,7 +18,7 @@ export function sqlitePath(url: string): string {
   return resolve(url.replace(/^file:(\/\/(?=\/))?/, ''));
 }
 
-/** Bytes on disk of the mirror's file and of its write-ahead log; 0 if neither exists. */
+/** Bytes on disk of the mirror's file and of its write-ahead log; one that cannot be looked at counts 0. */
 export function databaseBytes(path: string): number {
   return sizeOf(path) + sizeOf(`${targetOf(path)}-wal`);
 }
@@ -29,7 +29,7 @@ function targetOf(path: string): string {
 }
 
 function sizeOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  return lookAt(path)?.size ?? 0;
 }
 
 /** SQLite keeps these two beside the database: its write-ahead log, and the index of it. */
@@ -61,7 +61,7 @@ export function rememberFiles(path: string): OpenFiles {
   return {
     lost() {
       if (isLost(target)) {
-        for (const side of SIDE_FILES) if (isKept(target + side)) rmSync(target + side, { force: true });
+        for (const side of SIDE_FILES) if (isKept(target + side)) removeQuietly(target + side);
         return path;
       }
       const size = lookAt(path)?.size ?? largest;
@@ -85,6 +85,15 @@ export function rememberFile(path: string): Pick<OpenFiles, 'lost'> {
 function isOther(path: string, opened: string | null): boolean {
   const file = lookAt(path);
   return file !== undefined && identityOf(file) !== opened;
+}
+
+/** A file that cannot be removed stays: the database is lost all the same, and its daemon must park. */
+function removeQuietly(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch {
+    // Its folder may be another account's now.
+  }
 }
 
 /** True if the path leads to the opened file, or to none as then. False if a look at it fails. */

@@ -1,7 +1,7 @@
-import { lstatSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { lstatSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { rememberFiles } from '../../../src/database/sqlite/file.ts';
+import { databaseBytes, rememberFiles } from '../../../src/database/sqlite/file.ts';
 import { temporaryFolder } from '../../support/mirror.ts';
 
 test('beside a replaced database, only a side file that is surely the old one is deleted', () => {
@@ -17,4 +17,21 @@ test('beside a replaced database, only a side file that is surely the old one is
   expect(files.lost()).toBe(path);
   expect(lstatSync(log).isSymbolicLink()).toBe(true);
   expect(lstatSync(index, { throwIfNoEntry: false })).toBeUndefined();
+});
+
+test('a replaced database is lost although its old side file cannot be removed', () => {
+  const path = join(temporaryFolder(), 'mirror.db');
+  writeFileSync(path, 'old');
+  // A folder is no file to remove.
+  mkdirSync(`${path}-wal`);
+  const files = rememberFiles(path);
+  writeFileSync(`${path}.new`, 'new');
+  renameSync(`${path}.new`, path);
+  expect(files.lost()).toBe(path);
+});
+
+test('a file that cannot be looked at counts no bytes', () => {
+  const path = join(temporaryFolder(), 'mirror.db');
+  symlinkSync(basename(path), path);
+  expect(databaseBytes(path)).toBe(0);
 });

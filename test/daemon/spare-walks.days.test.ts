@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { DAY, HOUR } from '../../src/core/clock.ts';
 import { pagesHouse } from '../support/pages-house.ts';
-import { count } from '../support/rows.ts';
+import { count, firstInbox } from '../support/rows.ts';
 
 test.each([
   ['90 pages beside four of 6', { perDay: 200, reserved: 10 }, [900, 60, 60, 60, 60]],
@@ -24,4 +24,25 @@ test.each([
   expect(worst / HOUR).toBeLessThan(30);
   const walks = await count(house.database, "sweeps WHERE list = 'conversations' AND state = 'complete'");
   expect(walks, 'others are walked to spare').toBeGreaterThan(1.4 * 5 * conversations.length);
+});
+
+test('a list that answers 500 for days keeps no other one from being walked to spare', async () => {
+  const house = await pagesHouse({
+    limits: { pageSize: 10, perDay: 150, reserved: 8 },
+    stretchable: ['users', 'tags'],
+    sandbox: { conversations: [40, 40, 40, 40, 40, 40], listOrder: 'mixed', activityPerHour: 1 },
+  });
+  const { clock, database, sandbox } = house;
+  await house.start();
+  await clock.sleep(DAY);
+  const { id } = firstInbox(sandbox);
+  sandbox.script(({ path }) =>
+    path.includes(`/${id}/conversations`) ? { status: 500, body: '{}' } : undefined,
+  );
+  await clock.sleep(DAY);
+  const walks = `sweeps WHERE list = 'conversations' AND state = 'complete'`;
+  const before = await count(database, walks);
+  await clock.sleep(DAY);
+  // At their slots alone it would be 5.
+  expect((await count(database, walks)) - before).toBeGreaterThan(12);
 });

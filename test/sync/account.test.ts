@@ -426,6 +426,25 @@ describe('another account behind the mirror', () => {
     expect(await pass()).toBeNull();
   });
 
+  test.each(['', null])(
+    'is found although most addresses of its list, with the same ids, are %j',
+    async (none) => {
+      const isOther = { now: false };
+      const mirror = await synced({
+        sandbox: { conversations: [4, 4, 4, 4, 4] },
+        wrapHttp: tampered((page, path) => {
+          if (!isOther.now || path !== '/inboxes') return;
+          for (const [nth, row] of page.results.entries())
+            row['email'] = nth < 3 ? none : `other-${nth}@example.com`;
+        }),
+      });
+      isOther.now = true;
+      const before = await contents(mirror);
+      expect((await mirror.sync()).stopped).toEqual(OTHER_ACCOUNT);
+      expect(await contents(mirror)).toEqual(before);
+    },
+  );
+
   test('is found although its list has a row without an id, if it has others under other addresses', async () => {
     const isMoved = { now: false };
     const mirror = await synced({

@@ -163,6 +163,7 @@ export class ScheduledSweeps {
       readsPages: this.#pages !== null,
       isBeingRead: (key) => this.#isBeingRead(key),
       wantedSince: (key) => this.#wantedSince(key),
+      isResting: (key) => this.#rests.has(key, clock.monotonic()),
       now: clock.now(),
     });
     const now = clock.monotonic();

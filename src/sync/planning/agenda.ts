@@ -37,6 +37,8 @@ export interface AgendaOptions {
   readonly isBeingRead: (key: ListKey) => boolean;
   /** When a conversation last named an item of the list that the mirror had never had; by default null. */
   readonly wantedSince?: (key: ListKey) => Date | null;
+  /** True for a list that rests in memory, because it could not be read; by default none. */
+  readonly isResting?: (key: ListKey) => boolean;
   readonly now: number;
 }
 
@@ -68,7 +70,7 @@ export interface DueList {
  */
 export async function readAgenda(
   mirror: AgendaMirror,
-  { budget, readsPages, isBeingRead, wantedSince, now }: AgendaOptions,
+  { budget, readsPages, isBeingRead, wantedSince, isResting, now }: AgendaOptions,
 ): Promise<DueList[]> {
   const schedules = new Map((await mirror.schedules.all()).map((schedule) => [schedule.list, schedule]));
   const sweeps = await mirror.sweeps.latest();
@@ -78,7 +80,11 @@ export async function readAgenda(
   const costs = failedCosts(lists.map(({ failed }) => failed));
   const walkSlot = schedules.get('conversations')?.dueSince ?? null;
   const behind =
-    readings === null ? [] : lists.filter((list) => isBehind(list, { slot: walkSlot, readings, now }));
+    readings === null
+      ? []
+      : lists.filter(
+          (list) => isResting?.(list.key) !== true && isBehind(list, { slot: walkSlot, readings, now }),
+        );
   const spentBehind = behind.reduce((sum, { latest, failed }) => sum + spentOn(latest, failed), 0);
   // A list behind may have no end: once their walks have cost a day's requests, spare walks begin again.
   const allowsSpares = behind.length === 0 || turnsOf(spentBehind, budget) >= PLACES;

@@ -14,13 +14,18 @@ const CRONS = cronsOf(
 const BUDGET = { perSecond: 1, perDay: 480, reserved: 0, pageSize: 10 };
 
 /** The inboxes whose conversations are due after some minutes, while single pages are read. */
-async function dueAfter({ writer, clock }: TestMirror, minutes: number, perDay = 480): Promise<string[]> {
+async function dueAfter(
+  { writer, clock }: TestMirror,
+  minutes: number,
+  { perDay = 480, resting }: { perDay?: number; resting?: string } = {},
+): Promise<string[]> {
   clock.advance(minutes * MINUTE);
   await markDue(writer.schedules, CRONS, clock.now());
   const due = await readAgenda(writer, {
     budget: { ...BUDGET, perDay },
     readsPages: true,
     isBeingRead: () => false,
+    isResting: ({ list, inboxId }) => list === 'conversations' && inboxId === resting,
     now: clock.now(),
   });
   return due.flatMap(({ key }) => (key.list === 'conversations' ? [key.inboxId!] : []));
@@ -63,8 +68,8 @@ test('a walk that fails does not keep the other lists from being walked again', 
 
 test("a walk that has cost a day's requests does not keep the other lists from being walked again", async () => {
   const mirror = await halfRead(5);
-  expect(await dueAfter(mirror, 20, 8)).toEqual([mirror.long]);
-  expect(await dueAfter(mirror, 1, 4)).toContain(mirror.short);
+  expect(await dueAfter(mirror, 20, { perDay: 8 })).toEqual([mirror.long]);
+  expect(await dueAfter(mirror, 1, { perDay: 4 })).toContain(mirror.short);
 });
 
 test('a list with which the service asked to wait does not keep the other lists from being walked again', async () => {
@@ -78,4 +83,9 @@ test('a walk that saves requests, because its tokens were refused, does not keep
   const mirror = await halfRead(3);
   await mirror.database.execute(`UPDATE sweeps SET restarts = 2 WHERE state = 'paused'`);
   expect(await dueAfter(mirror, 20)).toContain(mirror.short);
+});
+
+test('a list that the daemon lets rest does not keep the others from being walked again', async () => {
+  const mirror = await halfRead(3);
+  expect(await dueAfter(mirror, 20, { resting: mirror.long })).toContain(mirror.short);
 });

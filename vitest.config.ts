@@ -68,7 +68,7 @@ export default defineConfig(({ mode }) => {
       testTimeout: 120_000,
       hookTimeout: 120_000,
       expect: { poll: { timeout: 40_000 } },
-      maxWorkers: 3,
+      maxWorkers: 4,
       // Files share their worker's modules, because loading them costs half a second a file. A test that
       // changes module state restores it.
       isolate: false,

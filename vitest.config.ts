@@ -26,9 +26,8 @@ const CONTRACT = [
  * `pages`, `history` and the views, and the killed consumers of `flow`, drive the same statements there.
  */
 const RULES = [
-  'test/sync/{account,brake,suspects,unlisted-people,unreadable,walks,witnesses}.test.ts',
-  'test/sync/{unlisted,waiting}.days.test.ts',
-  'test/sync/{broken-lists,equality}.test.ts',
+  'test/sync/{account,brake,equality,suspects,unreadable,walks,witnesses}.test.ts',
+  'test/sync/{broken-lists,unlisted,unlisted-people,waiting}.days.test.ts',
   'test/sync/pages/held.test.ts',
   'test/service/gate/slowdown.test.ts',
   'test/views/{history,now,readers,settings}.test.ts',
@@ -68,7 +67,7 @@ export default defineConfig(({ mode }) => {
       testTimeout: 120_000,
       hookTimeout: 120_000,
       expect: { poll: { timeout: 40_000 } },
-      maxWorkers: 4,
+      maxWorkers: 3,
       // Files share their worker's modules, because loading them costs half a second a file. A test that
       // changes module state restores it.
       isolate: false,

@@ -109,8 +109,8 @@ export async function checkPostgresCreatable(url: string): Promise<void> {
 
 /**
  * The options of a pool whose connections begin with these settings, then with these statements. The first
- * connection looks for a pooler. After a connection has ended, the next one looks again: the pooler may have
- * been restarted.
+ * connection looks for a pooler. After a connection has broken, the next one looks again: the pooler may have
+ * been restarted. One that the pool closes because it is idle costs no further look.
  */
 function poolOf(address: PostgresAddress, settings: readonly string[], statements: readonly string[] = []) {
   let checked: Promise<void> | undefined;

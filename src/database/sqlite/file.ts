@@ -52,16 +52,15 @@ export function rememberFiles(path: string): OpenFiles {
   const opened = new Map(
     [path, target, ...SIDE_FILES.map((side) => target + side)].map((file) => [file, identity(file)]),
   );
-  const isLost = (file: string): boolean => isOther(file, opened.get(file) ?? null);
-  // Both are false for a file that cannot be looked at.
-  const isKept = (file: string): boolean => isSame(file, opened.get(file) ?? null);
+  const isUnchanged = (file: string): boolean | null => isAsOpened(file, opened.get(file) ?? null);
+  const isLost = (file: string): boolean => isUnchanged(file) === false;
   // The program never makes it smaller. Its header cannot be read here: closing another descriptor of the
   // file would release the locks of SQLite in this process.
   let largest = sizeOf(path);
   return {
     lost() {
       if (isLost(target)) {
-        for (const side of SIDE_FILES) if (isKept(target + side)) removeQuietly(target + side);
+        for (const side of SIDE_FILES) if (isUnchanged(target + side) === true) removeQuietly(target + side);
         return path;
       }
       const size = lookAt(path)?.size ?? largest;
@@ -78,13 +77,7 @@ export function rememberFiles(path: string): OpenFiles {
  */
 export function rememberFile(path: string): Pick<OpenFiles, 'lost'> {
   const opened = identity(path);
-  return { lost: () => (isOther(path, opened) ? path : null) };
-}
-
-/** True if the path leads to another file than the opened one, or to none. False if a look at it fails. */
-function isOther(path: string, opened: string | null): boolean {
-  const file = lookAt(path);
-  return file !== undefined && identityOf(file) !== opened;
+  return { lost: () => (isAsOpened(path, opened) === false ? path : null) };
 }
 
 /** A file that cannot be removed stays: the database is lost all the same, and its daemon must park. */
@@ -96,10 +89,10 @@ function removeQuietly(path: string): void {
   }
 }
 
-/** True if the path leads to the opened file, or to none as then. False if a look at it fails. */
-function isSame(path: string, opened: string | null): boolean {
+/** True if the path leads to the opened file, or to none as then. Null if a look at it fails. */
+function isAsOpened(path: string, opened: string | null): boolean | null {
   const file = lookAt(path);
-  return file !== undefined && identityOf(file) === opened;
+  return file === undefined ? null : identityOf(file) === opened;
 }
 
 /** Null if there is no file. Undefined if the look fails: its folder is shut, or the disk fails. */

@@ -125,11 +125,11 @@ export class PastSweeps {
 
   /**
    * True if the list was not answered, or none of its kind, while the service answered other requests; also
-   * if its last walk could not be resumed.
+   * if it was refused, or if its last walk could not be resumed.
    */
   failsAlone(key: ListKey): boolean {
     const { lists, kinds } = this.#failing;
-    if (this.#isBroken(key) || this.#pausedAlone(key)) return true;
+    if (this.#isBroken(key) || this.#pausedAlone(key) || this.#isRefused(key)) return true;
     return lists.get(listId(key))?.alone === true || kinds.get(key.list)?.alone === true;
   }
 
@@ -192,8 +192,18 @@ export class PastSweeps {
   }
 
   #stoppedThePass(key: ListKey): boolean {
+    return this.#wasStopped(key) && (this.#unanswered(key) > 0 || this.#isRefused(key));
+  }
+
+  /** True if its last walk was paused because the service was down, or the gate paused. */
+  #wasStopped(key: ListKey): boolean {
     const last = this.#newest(key);
-    return last?.state === 'paused' && STOPPING.has(last.errorCode) && this.#unanswered(key) > 0;
+    return last?.state === 'paused' && STOPPING.has(last.errorCode);
+  }
+
+  /** True if its last walk was paused after a 403, because the test of the key drew a 429 or no answer. */
+  #isRefused(key: ListKey): boolean {
+    return this.#wasStopped(key) && this.#failing.refused.has(listId(key));
   }
 
   /** True if the process was ended after two requests for the list, or more, had no answer. */

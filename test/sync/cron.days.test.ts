@@ -297,6 +297,22 @@ test.each<[string, (path: string, ids: string[]) => boolean]>([
   }
 });
 
+test('a list that is refused while the list of inboxes draws 429s leaves the others their readings', async () => {
+  const cron = await filled({ sandbox: { conversations: [12] } });
+  const [id] = cron.ids;
+  const answers = new Map<string, ScriptedOutcome>([
+    [`/inboxes/${id}/conversations`, { status: 403 }],
+    ['/inboxes', REFUSED],
+  ]);
+  cron.service.sandbox.script(({ path }) => answers.get(plain(path)));
+  await cron.every(15 * MINUTE, 2 * HOUR);
+  answers.set(`/inboxes/${id}/users`, refusedFor(3600));
+  await cron.every(15 * MINUTE, DAY, async (_, passedMs) => {
+    const ages = await cron.ages((path) => answers.has(path));
+    if (passedMs >= 8 * HOUR) expect(Math.max(...ages.values())).toBeLessThan(8 * HOUR);
+  });
+});
+
 test('a resync that took days reads only the list that failed, if it is repeated within 20 hours', async () => {
   const cron = await filled({
     sandbox: { conversations: [100, 100, 100] },

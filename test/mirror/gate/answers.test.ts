@@ -70,6 +70,16 @@ describe('a list that fails', () => {
     const { lists } = await mirrorOn(mirror.database).failing(mirror.clock.now());
     expect(lists.size).toBe(0);
   });
+  test('is refused if its last answer was a 403', async () => {
+    const mirror = await ledgerOf([
+      { list: 'users', agoMs: 2 * HOUR, status: 403 },
+      { list: 'users', agoMs: MINUTE, status: 429 },
+      { list: 'tags', agoMs: HOUR, status: 403 },
+      { list: 'tags', agoMs: MINUTE, status: 200 },
+    ]);
+    const { refused } = await mirrorOn(mirror.database).failing(mirror.clock.now());
+    expect([...refused]).toEqual(['users/1']);
+  });
 });
 
 test('lists of an inbox draw 429s alone if the list of inboxes is served, and not if it is refused too', async () => {

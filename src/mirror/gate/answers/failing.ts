@@ -21,6 +21,8 @@ export interface Failing {
   readonly lists: ReadonlyMap<string, FailingRequests>;
   /** Without the kinds of which a list was answered last. */
   readonly kinds: ReadonlyMap<ListName, FailingRequests>;
+  /** The lists whose last answer was a 403, by `listId`. */
+  readonly refused: ReadonlySet<string>;
 }
 
 /** Requests of the last 8 days count: a `sync` may run once a day, and try one of several lists each day. */
@@ -33,6 +35,15 @@ const OF_A_LIST = `list IS NOT NULL AND path LIKE '%/' || list`;
 const IS_UNANSWERED = `(status IS NULL OR status >= 500 OR status IN (408, 429)
   OR (status < 300 AND NOT ${IS_SERVED}))`;
 
+/** The last answer of a list. */
+interface Answered {
+  readonly list: ListName;
+  readonly inbox_id: string | null;
+  /** The ids of its last answered request, and of its last one that was answered with a 403. */
+  readonly id: number;
+  readonly refused_id: number | null;
+}
+
 interface Unanswered extends RequestAround {
   readonly list: ListName;
   readonly inbox_id: string | null;
@@ -41,16 +52,18 @@ interface Unanswered extends RequestAround {
 /** Reads from the ledger which lists the service did not answer before `now` (epoch ms). */
 export async function readFailing(sql: Sql, now: number): Promise<Failing> {
   const since = iso(now - SINCE_MS);
-  const answered = await sql.query<{ list: ListName; inbox_id: string | null; id: number }>(
-    `SELECT list, inbox_id, max(id) AS id FROM requests
+  const answered = await sql.query<Answered>(
+    `SELECT list, inbox_id, max(id) AS id, max(CASE WHEN status = 403 THEN id END) AS refused_id FROM requests
      WHERE sent_at > $1 AND ${OF_A_LIST} AND NOT ${IS_UNANSWERED} GROUP BY list, inbox_id`,
     since,
   );
   const lists = new Failures<string>();
   const kinds = new Failures<ListName>();
-  for (const { list, inbox_id: inboxId, id } of answered) {
+  const refused = new Set<string>();
+  for (const { list, inbox_id: inboxId, id, refused_id: refusedId } of answered) {
     lists.noteAnswer(listId({ list, inboxId }), id);
     kinds.noteAnswer(list, id);
+    if (refusedId === id) refused.add(listId({ list, inboxId }));
   }
   // The database counts: a ledger of 8 days can have hundreds of thousands of rows.
   const unanswered = await sql.query<Unanswered>(
@@ -63,7 +76,7 @@ export async function readFailing(sql: Sql, now: number): Promise<Failing> {
     lists.noteFailure(listId({ list, inboxId }), request);
     kinds.noteFailure(list, request);
   }
-  return { lists: lists.failing, kinds: kinds.failing };
+  return { lists: lists.failing, kinds: kinds.failing, refused };
 }
 
 /** The failures since the last answer, by name. */

@@ -14,7 +14,6 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { IN_SOAK } from './support/histories.ts';
 
 const root = join(import.meta.dirname, '..');
 const run = promisify(execFile);
@@ -163,7 +162,7 @@ describe('the packed package', () => {
   });
 
   // In `npm test` the strict project below finds the types, as Node.js resolves them.
-  test.runIf(IN_SOAK)('has types that resolve for every kind of ESM import', async () => {
+  test('has types that resolve for every kind of ESM import', async () => {
     const { stdout } = await inClone('@arethetypeswrong/cli/dist/index.js', tarball, '--profile', 'esm-only');
     expect(stdout).toContain('🟢 (ESM)');
   });

@@ -49,7 +49,9 @@ export class PastSweeps {
 
   /**
    * Splits lists by what to expect. `doubtful`: the list, or another one of its kind, failed last time. These
-   * come in groups of one rank and kind. Of those that failed, the one tried longest ago comes first.
+   * come in groups of one rank and kind. Of those that failed, the one tried longest ago comes first. Lists
+   * that ended a run come last, but before these if the last run did not reach them: `timeout` can end each
+   * run at a list that fails.
    */
   split(keys: readonly ListKey[]): { promising: ListKey[]; doubtful: ListKey[][] } {
     const failed = keys
@@ -58,8 +60,11 @@ export class PastSweeps {
     const ofSeveral = failed.filter((key) => !this.#isCutOff(key) && !this.#isBroken(key));
     const kinds = new Set(ofSeveral.map(({ list }) => list));
     const stopping = new Set(failed.filter((key) => this.#stoppedThePass(key)).map(({ list }) => list));
+    const enders = new Set(failed.filter((key) => this.endsRuns(key)));
+    const othersAt = Math.max(...failed.filter((key) => !enders.has(key)).map((key) => this.#triedAt(key)));
+    const areUnreached = [...enders].every((key) => this.#triedAt(key) < othersAt);
     const rankOf = (key: ListKey): (typeof RANKS)[number] => {
-      if (this.endsRuns(key)) return 'ended a run';
+      if (enders.has(key) && !areUnreached) return 'ended a run';
       if (this.hasFailed(key)) return 'failed';
       if (!stopping.has(key.list)) return 'not failed, but others of its kind';
       return this.#failing.kinds.get(key.list)?.alone === true

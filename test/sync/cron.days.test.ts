@@ -313,6 +313,23 @@ test('a list that is refused while the list of inboxes draws 429s leaves the oth
   });
 });
 
+test('syncs that are stopped at a list that fails come to a list that ended an earlier run', async () => {
+  // Without a second between requests, `timeout` ends each run at the same request.
+  const cron = await filled({ sandbox: { conversations: [12] }, budget: {} });
+  const [id] = cron.ids;
+  const answers = new Map<string, ScriptedOutcome>([
+    ['/inboxes', REFUSED],
+    [`/inboxes/${id}/users`, { status: 503, headers: { 'retry-after': '10' } }],
+    [`/inboxes/${id}/tags`, refusedFor(3600)],
+  ]);
+  cron.service.sandbox.script(({ path }) => answers.get(plain(path)));
+  cron.timeoutMs = 60 * SECOND;
+  await cron.every(15 * MINUTE, DAY, async (_, passedMs) => {
+    const ages = await cron.ages((path) => answers.has(path));
+    if (passedMs >= 8 * HOUR) expect(Math.max(...ages.values())).toBeLessThan(8 * HOUR);
+  });
+});
+
 test('a resync that took days reads only the list that failed, if it is repeated within 20 hours', async () => {
   const cron = await filled({
     sandbox: { conversations: [100, 100, 100] },

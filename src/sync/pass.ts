@@ -5,8 +5,8 @@ import type { Inbox } from '../mirror/items/inboxes.ts';
 import { coversInbox, inboxNotInService } from '../mirror/mirror.ts';
 import type { Pass, PassSpec } from '../mirror/passes/passes.ts';
 import { bottleneckOn } from '../service/gate/limiter.ts';
-import type { AccountCheck } from './account/account.ts';
 import { perhapsOtherAccount } from './account/marks.ts';
+import { judgeByInbox } from './account/single.ts';
 import type { PassDeps } from './deps.ts';
 import { type ListReport, NO_FIGURES } from './events.ts';
 import { KindFailures } from './kind-failures.ts';
@@ -278,9 +278,9 @@ class PassRun {
     return this.#spec.kind === 'resync' || this.#spec.acceptAccount;
   }
 
-  #accountShown(): ReturnType<AccountCheck['judgeByInbox']> {
+  #accountShown(): ReturnType<typeof judgeByInbox> {
     const { account, client, signal } = this.#deps;
-    return account.judgeByInbox(client, { reason: reasonOf(this.#spec), signal });
+    return judgeByInbox({ account, client }, { reason: reasonOf(this.#spec), signal });
   }
 
   #isAlreadyDone(key: ListKey): Promise<boolean> {

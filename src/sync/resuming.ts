@@ -3,6 +3,7 @@ import type { Reason } from '../core/ledger.ts';
 import { keysOf, type ListKey } from '../core/lists.ts';
 import { coversInbox, type Writer } from '../mirror/mirror.ts';
 import type { Pass, PassSpec } from '../mirror/passes/passes.ts';
+import { judgeByInbox } from './account/single.ts';
 import type { PassDeps } from './deps.ts';
 import type { ListReport } from './events.ts';
 import type { PastSweeps } from './past.ts';
@@ -55,7 +56,7 @@ export async function findStuck(
   const isRepeated = others.length < left.length;
   // Unless it was an outage, after which these can be read, an answer to this request tells the next run.
   const call = { reason: reasonOf(spec), signal };
-  const isUp = past.areUnanswered(others) && (await account.judgeByInbox(client, call)) === 'ours';
+  const isUp = past.areUnanswered(others) && (await judgeByInbox({ account, client }, call)) === 'ours';
   return isUp && isRepeated && isPastProof(spec, pass, clock.now()) ? left : null;
 }
 

@@ -24,7 +24,7 @@ export async function sweepList(deps: SweepDeps, key: ListKey, options: SweepOpt
   const tally: Tally = { inserted: 0, changed: 0, deleted: 0 };
   onEvent({ kind: 'list-begun', key, resumedAtPage: sweep.pages });
   try {
-    // Another account knows none of the suspects' ids, unless they are its own (`AccountCheck.doubtOf`). A
+    // Another account knows none of the suspects' ids, unless they are its own (`doubtOf`). A
     // list with pages left is compared only before its first page.
     if (sweep.walked) await deps.account.prove(deps.client, { reason: options.reason, signal });
     sweep = await walk(deps, sweep, options, tally);

@@ -1,9 +1,11 @@
 import { describe, expect, test, vi } from 'vitest';
 import { HOUR, MINUTE } from '../../src/core/clock.ts';
 import { isMirrorError, MirrorError } from '../../src/core/errors.ts';
+import { isComplete } from '../../src/sync/events.ts';
 import type { Sandbox, SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import type { Client, Page } from '../../src/service/client.ts';
 import type { Http } from '../../src/service/http.ts';
+import { judgeByInbox } from '../../src/sync/account/single.ts';
 import { accountCheck } from '../support/account.ts';
 import { TestClock } from '../support/clock.ts';
 import { memoryService, type MirrorOptions, type TestMirror, mirrorOf } from '../support/mirror.ts';
@@ -551,11 +553,14 @@ describe('another account behind the mirror', () => {
     expect(mirror.sandbox.arrivals.length - before).toBe(2);
   });
 
-  test.each([
-    ['a page', 'conversations'],
-    ['a list of users', 'users'],
-    ['a question for a suspect', 'conversations/ID'],
-  ])('writes nothing if the key changes while %s waits at the gate', async (_what, path) => {
+  const WAITING = [
+    { what: 'a page', path: 'conversations' },
+    { what: 'a list of users', path: 'users' },
+    { what: 'a question for a suspect', path: 'conversations/ID' },
+  ];
+  test.each(
+    ['is still wrong', 'is corrected'].flatMap((key) => WAITING.map((waiting) => ({ ...waiting, key }))),
+  )('writes nothing if the key changes while $what waits, and $key afterwards', async ({ path, key }) => {
     const way: { wrap: NonNullable<MirrorOptions['wrapHttp']>; address: string } = {
       wrap: (http) => http,
       address: 'http://first.example/v1',
@@ -571,10 +576,14 @@ describe('another account behind the mirror', () => {
     const [suspect = ''] = firstIds(conversations, 1, 5);
     const awaited = `/inboxes/${id}/${path.replace('ID', suspect)}`;
     const hiding = tampered((page) => (page.results = page.results.filter((row) => row['id'] !== suspect)));
+    let hasChanged = false;
     way.wrap = (http) => ({
       close: http.close,
       async get(asked, query) {
-        if (asked === awaited) way.address = 'http://other.example/v1';
+        const isFirst = !hasChanged && asked === awaited;
+        if (isFirst) way.address = 'http://other.example/v1';
+        else if (hasChanged && key === 'is corrected') way.address = 'http://first.example/v1';
+        hasChanged ||= isFirst;
         return await hiding(way.address.includes('other') ? other.http : http).get(asked, query);
       },
     });
@@ -583,7 +592,8 @@ describe('another account behind the mirror', () => {
       mirror.database.execute(`UPDATE conversations SET missing_since = NULL WHERE id = $1`, suspect);
     const before = await contents(mirror);
     const lists = [path.startsWith('users') ? 'users' : 'conversations'] as const;
-    expect((await mirror.sync({ lists, inboxId: id })).stopped).toEqual(OTHER_ACCOUNT);
+    const { stopped } = await mirror.sync({ lists, inboxId: id });
+    expect(stopped).toEqual(key === 'is corrected' ? null : OTHER_ACCOUNT);
     await suspicion();
     expect(await contents(mirror)).toEqual(before);
   });
@@ -1086,6 +1096,17 @@ describe('the same account', () => {
     },
   );
 
+  test('may change the only address that it has', async () => {
+    const mirror = await synced({
+      wrapHttp: tampered((page, path) => {
+        if (path === '/inboxes') for (const row of page.results.slice(1)) row['email'] = null;
+      }),
+    });
+    firstInbox(mirror.sandbox).email = 'other@example.com';
+    mirror.sandbox.world.addInbox();
+    expect((await mirror.sync()).stopped).toBeNull();
+  });
+
   test('may archive half of its inboxes and make a new one that is listed twice', async () => {
     const mirror = await synced({
       wrapHttp: tampered((page, path) => {
@@ -1096,6 +1117,20 @@ describe('the same account', () => {
     for (const id of [...sandbox.world.inboxes.keys()].slice(0, 2)) sandbox.world.removeInbox(id);
     sandbox.world.addInbox();
     expect((await mirror.sync()).stopped).toBeNull();
+  });
+
+  test('costs a few requests behind a wrong address at which the list of inboxes is unknown', async () => {
+    const { mirror, move } = await movable(0);
+    const { sandbox, clock } = mirror;
+    move();
+    sandbox.script(() => ({ status: 404, body: '{}' }));
+    const before = sandbox.arrivals.length;
+    const { lists } = await mirror.sync();
+    expect(lists.filter(({ outcome }) => outcome === 'failed')).toHaveLength(13);
+    expect(sandbox.arrivals.length - before).toBeLessThanOrEqual(3);
+    sandbox.script(undefined);
+    clock.advance(HOUR);
+    expect((await mirror.sync()).lists.every(isComplete)).toBe(true);
   });
 
   test('is not recognised if its only inbox, or most of them, have other addresses', async () => {
@@ -1114,7 +1149,8 @@ test('an account is unknown while the service does not answer or a person stops;
   const judged = (failure: Error, signal?: AbortSignal) => {
     const getInbox = vi.fn<Client['getInbox']>().mockRejectedValue(failure);
     const listPage: Client['listPage'] = (...call) => mirror.client.listPage(...call);
-    return account.judgeByInbox({ ...mirror.client, listPage, getInbox }, { reason: 'schedule', signal });
+    const client = { ...mirror.client, listPage, getInbox };
+    return judgeByInbox({ account, client }, { reason: 'schedule', signal });
   };
   expect(await judged(new MirrorError('ANSWER_FAILED', 'HTTP 500'))).toBe('unknown');
   const reason = new Error('Ctrl-C');

@@ -1,23 +1,19 @@
 import { unlessAborted } from '../../core/abortable.ts';
 import { type Clock, HOUR, MINUTE } from '../../core/clock.ts';
-import { isMirrorError, type MirrorError } from '../../core/errors.ts';
-import { INBOXES, type Item } from '../../core/lists.ts';
+import { isMirrorError, type MirrorError, reachOf } from '../../core/errors.ts';
+import { INBOXES } from '../../core/lists.ts';
 import { type Access, accessId } from '../../core/secrets.ts';
-import type { KnownAccount, KnownInbox } from '../../mirror/gate/account.ts';
+import type { KnownAccount } from '../../mirror/gate/account.ts';
 import type { Writer } from '../../mirror/mirror.ts';
 import type { CallOptions, Client, Page } from '../../service/client.ts';
-import { askById, type InboxesShown, MOST_SHOWN, NO_ANSWER } from './by-id.ts';
+import { askById, type InboxesShown } from './by-id.ts';
 import {
-  emailOf,
-  expectedOf,
   hasAllIds,
   inboxesOf,
   isCertain,
   isLive,
-  isMost,
   isOther,
   isProof,
-  isSameAddress,
   type ListedInbox,
   mayBeOurs,
   otherAccount,
@@ -36,18 +32,14 @@ export type PagesByToken = ReadonlyMap<string | null, Page>;
 const SHORTEST_TEST_MS = 5 * MINUTE;
 export const LONGEST_TEST_MS = HOUR;
 
+/** A test that failed is repeated after this many ms: else each list of a pass would repeat it. */
+const FAILED_TEST_MS = MINUTE;
+
 /** At most this many pages of inboxes are read before the first one is applied. */
 const MOST_AHEAD = 50;
 
 /** No further page is read ahead once the rows of those in memory have this many characters. */
 const MOST_AHEAD_CHARACTERS = 32 * 1024 * 1024;
-
-const OTHER_ADDRESS =
-  "the inbox has another address there, and the list of inboxes shows too few of the mirror's to tell " +
-  'whose it is; `sync --accept-account` accepts it';
-const EARLIER_ACCOUNT =
-  'a consent has replaced the inbox, and the service did not return the inboxes that its list had: the ' +
-  'earlier account may have answered';
 
 /** A list of inboxes, as far as it was read. */
 interface InboxesRead extends InboxesShown {
@@ -73,9 +65,16 @@ export class AccountCheck {
   /** The access that has last led to the mirror's account; null before the first look at the mirror. */
   #proven: string | null = null;
   #test: Promise<unknown> | null = null;
+  /** Why the last test of an access failed, until a time of the monotonic clock. */
+  #failed: { readonly access: string; readonly error: unknown; readonly until: number } | null = null;
 
   constructor(deps: AccountDeps) {
     this.#deps = deps;
+  }
+
+  /** What the mirror knows of its account. */
+  async known(): Promise<KnownAccount> {
+    return await this.#deps.mirror.account();
   }
 
   /** The id of the access in use. */
@@ -93,69 +92,35 @@ export class AccountCheck {
     for (;;) {
       const access = this.#deps.access();
       if (this.#proven === accessId(access)) return;
-      const known = await this.#deps.mirror.account();
+      const known = await this.known();
       if (isCertain(known, access)) this.#proven = accessId(access);
       else if (!known.inboxes.some(isLive)) await this.#record(access, known);
       else {
+        const { clock } = this.#deps;
+        const failed = this.#failed;
+        if (failed?.access === accessId(access) && clock.monotonic() < failed.until) throw failed.error;
         // Lists that are swept side by side share the request, which may test an earlier access than theirs.
-        this.#test ??= this.readInboxes(client, options, false).finally(() => (this.#test = null));
+        this.#test ??= this.#testAccess(client, options).finally(() => (this.#test = null));
         await unlessAborted(this.#test, signal);
       }
     }
   }
 
-  /**
-   * Asks for an inbox by its id to judge the account: `ours` if its address is the one that the mirror knows.
-   * This proof is weaker than the list of inboxes, and serves if the service does not answer that list.
-   * `unknown` if the service does not know the mirror's first inboxes, as in some outages, or does not
-   * answer: the next requests show why.
-   */
-  async judgeByInbox(client: Client, call: CallOptions): Promise<'ours' | 'other' | 'unknown'> {
+  async #testAccess(client: Client, options: CallOptions): Promise<void> {
+    const access = this.accessId();
     try {
-      for (const inbox of (await this.#expected()).slice(0, MOST_SHOWN)) {
-        const shown = await this.#ask(inbox, client, call);
-        if (shown !== null) return shown;
-      }
+      await this.readInboxes(client, options, false);
     } catch (error) {
-      if (!isMirrorError(error) && !call.signal?.aborted) throw error;
+      const until = this.#deps.clock.monotonic() + FAILED_TEST_MS;
+      if (reachOf(error) === 'list') this.#failed = { access, error, until };
+      throw error;
     }
-    return 'unknown';
-  }
-
-  async #expected(): Promise<readonly KnownInbox[]> {
-    return expectedOf((await this.#deps.mirror.account()).inboxes);
-  }
-
-  /** Asks for an inbox by its id. Null: the service does not know it. */
-  async #ask({ id, email }: KnownInbox, client: Client, call: CallOptions): Promise<'ours' | 'other' | null> {
-    const options = { ...call, tries: 1, isServiceTest: true };
-    const found = await this.sendProven(client, options, () => client.getInbox(id, options));
-    if (found === null) return null;
-    return found.item.id === id && isSameAddress(email, emailOf(found.item)) ? 'ours' : 'other';
-  }
-
-  /**
-   * True if the service returns none of the first inboxes that are expected, and has answered for one of
-   * them. If it answers for none, their list decides.
-   * @throws MirrorError `OTHER_ACCOUNT`, or an error that is not about a single inbox
-   */
-  async #lacksExpected(client: Client, call: CallOptions): Promise<boolean> {
-    let hasAnswered = false;
-    for (const inbox of (await this.#expected()).slice(0, MOST_SHOWN)) {
-      try {
-        if ((await this.#ask(inbox, client, call)) === 'ours') return false;
-        hasAnswered = true;
-      } catch (error) {
-        if (!isMirrorError(error, ...NO_ANSWER)) throw error;
-      }
-    }
-    if (!hasAnswered) await this.readInboxes(client, call, false);
-    return hasAnswered;
   }
 
   /**
    * Sends a request to the mirror's account: proves the access before the request, and again if it has
    * changed when the answer is there. A request may wait for long, and takes the key in use when it leaves.
+   * If the access has changed once more meanwhile, the answer may be another account's: it is sent again.
    * @throws MirrorError `OTHER_ACCOUNT`, or the error of the request
    */
   async sendProven<Answer>(
@@ -163,12 +128,15 @@ export class AccountCheck {
     options: CallOptions,
     send: () => Promise<Answer>,
   ): Promise<Answer> {
-    const before = this.accessId();
-    await this.prove(client, options);
-    try {
-      return await send();
-    } finally {
-      if (this.accessId() !== before) await this.prove(client, options);
+    for (;;) {
+      await this.prove(client, options);
+      const before = this.accessId();
+      const [answer] = await Promise.allSettled([send()]);
+      const after = this.accessId();
+      if (after !== before) await this.prove(client, options);
+      if (after !== before && this.#proven !== after) continue;
+      if (answer.status === 'rejected') throw answer.reason;
+      return answer.value;
     }
   }
 
@@ -181,7 +149,7 @@ export class AccountCheck {
    */
   async readInboxes(client: Client, options: CallOptions, accepts: boolean): Promise<PagesByToken> {
     const access = this.#deps.access();
-    const known = await this.#deps.mirror.account();
+    const known = await this.known();
     const knownInbox = known.inboxes.find(isLive)?.id;
     const reading = readingOf(known, access, this.#deps.clock.now());
     const pages = new Map<string | null, Page>();
@@ -239,7 +207,7 @@ export class AccountCheck {
     if (isProof(known.inboxes, listed, reading)) return null;
     const isReplaced = showsReplaced(known.inboxes, listed);
     if (isCertain(known, access) && !isReplaced && !isOtherList) return null;
-    const showsOne = showsAny(known.inboxes, listed) && !isReplaced;
+    const showsOne = showsAny(known.inboxes, listed, reading) && !isReplaced;
     const { strangers, showsOurs } = await askById(client, options, known.inboxes, {
       listed,
       isComplete,
@@ -248,25 +216,6 @@ export class AccountCheck {
     });
     if (strangers.length > 0) return shown(strangers);
     return showsOurs || showsOne ? null : shown(listed);
-  }
-
-  /**
-   * Why an inbox that its list lacks, and that the service has returned by its id, may be another account's;
-   * null if it is the mirror's. It may be if a consent has replaced it, and the account of the consent does
-   * not answer now; or if it has another address than the mirror knows, and the list shows too few inboxes of
-   * the mirror to prove the account.
-   * @param accepts a person has accepted the account, with its addresses
-   */
-  async doubtOf(item: Item, client: Client, call: CallOptions, accepts: boolean): Promise<string | null> {
-    const live = (await this.#deps.mirror.account()).inboxes.filter(isLive);
-    const known = live.find(({ id }) => id === item.id);
-    if (known === undefined) return null;
-    // After a consent to an empty list every inbox is a replaced one: none is left to ask for.
-    const hasOwn = live.some(({ replaced }) => !replaced);
-    if (known.replaced && hasOwn && (await this.#lacksExpected(client, call))) return EARLIER_ACCOUNT;
-    if (accepts || isSameAddress(known.email, emailOf(item))) return null;
-    const missing = live.filter(({ missingSince }) => missingSince !== null);
-    return isMost(missing.length, live.length) ? OTHER_ADDRESS : null;
   }
 
   /** Records that the service shows another account. @returns the error that says so */

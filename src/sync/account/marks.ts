@@ -86,8 +86,11 @@ function compare(known: readonly KnownInbox[], listed: readonly ListedInbox[], i
   const present = expected.filter(({ id }) => emails.has(id));
   const alike = present.filter(isSame).length;
   const agreeing = present.filter(({ id, email }) => isKnownSame(email, emails.get(id))).length;
+  const contradicting = present.length - alike;
   // Ids alone say little where most of the known addresses are others: a test system may have the same ids.
-  const same = present.length - alike > agreeing ? agreeing : alike;
+  // Behind the proven access one address may be the only known one, and may have been changed.
+  const isOutvoted = contradicting > agreeing && (contradicting > 1 || !isProven);
+  const same = isOutvoted ? agreeing : alike;
   const knownIds = new Set((isProven ? known : expected).map(({ id }) => id));
   // A row may be listed twice.
   const unknown = [...emails.keys()].filter((id) => !knownIds.has(id)).length;
@@ -127,7 +130,7 @@ export function isProof(
   listed: readonly ListedInbox[],
   reading: AccountReading,
 ): boolean {
-  const { expected, same } = compare(known, listed);
+  const { expected, same } = compare(known, listed, reading.isProven);
   return !isMost(expected - same, expected) && !replacesMost(known, listed, reading);
 }
 
@@ -150,8 +153,12 @@ function replacesMost(
 }
 
 /** True if one of the mirror's inboxes is listed with the address that the mirror knows. */
-export function showsAny(known: readonly KnownInbox[], listed: readonly ListedInbox[]): boolean {
-  return compare(known, listed).same > 0;
+export function showsAny(
+  known: readonly KnownInbox[],
+  listed: readonly ListedInbox[],
+  { isProven }: Pick<AccountReading, 'isProven'>,
+): boolean {
+  return compare(known, listed, isProven).same > 0;
 }
 
 /**

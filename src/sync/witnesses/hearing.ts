@@ -5,6 +5,7 @@ import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
 import { type Answer, askFor, byIdentity, isNoWitness, isThrottledQuestion } from './ask.ts';
 import { type Control, control, searchFinds } from './control.ts';
 import type { CallOptions } from '../../service/client.ts';
+import { doubtOf } from '../account/single.ts';
 import { countRows, type SweepDeps, type SweepOptions, type Tally } from '../deps.ts';
 
 /**
@@ -212,11 +213,11 @@ class Hearing {
   }
 
   async #ask(suspect: Suspect): Promise<Answer> {
-    const { account, client } = this.#deps;
+    const { client } = this.#deps;
     try {
       const answer = await this.#proven(() => askFor(client, this.#sweep, suspect, this.#call));
       if (answer.kind !== 'there' || this.#sweep.list !== 'inboxes') return answer;
-      const refusal = await account.doubtOf(answer.item, client, this.#call, this.#acceptAccount);
+      const refusal = await doubtOf(this.#deps, answer.item, this.#call, this.#acceptAccount);
       return refusal === null ? answer : { kind: 'open', refusal };
     } catch (error) {
       if (isThrottledQuestion(error, this.#askedBefore)) {

@@ -278,7 +278,7 @@ async function checkAccount({ mirror, access, clock }: Session, { rows, isWhole 
   if (isOtherList && mayBeOurs(known.inboxes, listed, { ...reading, lacksIds }))
     return undecided('the service lists an inbox without an id');
   if (isOtherList) throw otherAccount(known, { listed, address: access().address });
-  if (!reading.isProven && !showsAny(known.inboxes, listed))
+  if (!reading.isProven && !showsAny(known.inboxes, listed, reading))
     return undecided('the service lists no inbox of the mirror');
   if (showsReplaced(known.inboxes, listed) && !isProof(known.inboxes, listed, reading))
     return undecided('the service lists inboxes that a consent has replaced');

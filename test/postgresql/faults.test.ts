@@ -190,7 +190,7 @@ describe('opening a mirror fails with a message about', () => {
     expect(await failureOf(openDatabase(url))).toMatchObject({
       code: 'DATABASE',
       message: expect.stringMatching(
-        /owner of the schema and of its tables and views.*pg_restore --no-owner --role=USER.*denied for table/,
+        /SELECT on the.*owner of the schema and of its tables and views.*pg_restore --no-owner --role=USER.*denied for table/,
       ),
     });
   });

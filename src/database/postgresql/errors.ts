@@ -54,7 +54,8 @@ const CAUSES: [RegExp, string][] = [
   ],
   [
     /^(42501|3F000)|permission denied/i,
-    'gives this user too few rights. Make the user the owner of the schema and of its tables and views. ' +
+    'gives this user too few rights. If it only reads, grant it SELECT on the tables and views. ' +
+      'If it syncs, make it the owner of the schema and of its tables and views. ' +
       'If another user restored them, restore them again with `pg_restore --no-owner --role=USER`',
   ],
   [

@@ -11,7 +11,7 @@ const CONTRACT = [
   'test/mirror/gate/{answers,budget-use,clock,refused-keys}.test.ts',
   'test/database/{long-tokens,newer-program,prisma-dates,releases,schema}.test.ts',
   'test/sync/{brake-histories,consent,crash,flaws,gone-inbox,history,older-copy,trust}.test.ts',
-  'test/sync/pages/{bookmarks,histories,lacking,tokens}.test.ts',
+  'test/sync/pages/{bookmarks,histories,lacking,tokens,unreadable}.test.ts',
   'test/service/gate/{budget,hosts}.test.ts',
   'test/views/{docs,first-sights,freshness,lifecycle,property,types}.test.ts',
   'test/cli/flow.test.ts',

@@ -17,7 +17,7 @@ export const TABLE_SENTENCES: Readonly<Record<string, string>> = {
   bookmark_lists: "Whether the pages of each inbox's conversations can be read singly.",
   rates: 'How often rows of each kind have changed, as the planner has learned it.',
   requests: 'The ledger: each request to the service, written before it is sent.',
-  rejects: 'The rows that the latest sweep of their list could not read.',
+  rejects: 'The rows that the latest sweep of their list, or reading of their page, could not read.',
   unlisted: 'The live rows that their list leaves out, although the service returns them when asked.',
   undecided:
     'The conversations missing from their list on which the last answer of the service decided nothing.',

@@ -41,9 +41,9 @@ export interface ListStatus extends ListKey {
   /** Rows and pages of the last complete sweep. */
   readonly rows: number | null;
   readonly pages: number | null;
-  /** Rows of the latest sweep that could not be read. */
+  /** Rows that could not be read: of the latest sweep, or of the newest reading of each single page. */
   readonly rejected: number;
-  /** Rejected rows without a readable id: while there are any, the list deletes nothing. */
+  /** Rejected rows without a readable id: while there are any, the list, or their page, deletes nothing. */
   readonly withoutId: number;
   /** Rows that wait for their second witness. */
   readonly suspects: number;
@@ -136,7 +136,9 @@ async function readLists(database: Database, now: number): Promise<ListStatus[]>
   const sweeps = await reader.latest();
   const suspects = await suspectsByList(database);
   const unlisted = await countUnlisted(database);
-  const readings = await new BookmarkReader(database).oldestReadings();
+  const bookmarks = new BookmarkReader(database);
+  const readings = await bookmarks.oldestReadings();
+  const unreadable = await bookmarks.unreadableRows();
   const failingPages = await readFailingPages(database, now);
   const lists: ListStatus[] = [];
   for (const key of keysByInbox([...inboxes.values()])) {
@@ -152,10 +154,16 @@ async function readLists(database: Database, now: number): Promise<ListStatus[]>
       ...(suspects.get(id) ?? NO_SUSPECTS),
     });
     const reading = key.list === 'conversations' ? readings.get(key.inboxId ?? '') : undefined;
-    lists.push({ ...status, completeAsOf: asOf(status.completeAsOf, reading ?? null) });
+    if (reading === undefined) lists.push(status);
+    else {
+      const { rejected, withoutId } = unreadable.get(key.inboxId ?? '') ?? NONE_UNREADABLE;
+      lists.push({ ...status, rejected, withoutId, completeAsOf: asOf(status.completeAsOf, reading) });
+    }
   }
   return lists;
 }
+
+const NONE_UNREADABLE = { rejected: 0, withoutId: 0 };
 
 /** The live rows of a list that was empty, of which only those that were asked for are stored; else null. */
 async function leftOutByEmpty(
@@ -202,8 +210,8 @@ async function suspectsByList(database: Database): Promise<Map<string, SuspectsO
  * that is later. After a walk of more than `COUNTS_FROM_END_MS` the reading counts also if it is earlier: an
  * interrupted walk may have read its first pages weeks ago.
  */
-function asOf(sweep: Date | null, reading: Date | null): Date | null {
-  if (sweep === null || reading === null) return sweep;
+function asOf(sweep: Date | null, reading: Date): Date | null {
+  if (sweep === null) return sweep;
   const walkMs = sweep.getTime() - reading.getTime();
   return walkMs < 0 || walkMs > COUNTS_FROM_END_MS ? reading : sweep;
 }

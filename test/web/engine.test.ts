@@ -100,7 +100,8 @@ test.for([
   ['a mailbox without access', 'UPDATE inboxes SET is_authorised = false WHERE id = $1', 'lost access'],
   [
     'an unreadable row',
-    `UPDATE sweeps SET rejected = 1, without_id = 1 WHERE list = 'conversations' AND inbox_id = $1`,
+    `INSERT INTO rejects (sweep_id, list, inbox_id, reason, raw, seen_at)
+     SELECT 1, 'conversations', inbox_id, 'id is not text', '{}', read_at FROM bookmarks WHERE inbox_id = $1`,
     '1 row unreadable; deletions wait: 1 row without a readable id',
   ],
 ] as const)('the engine room names a fresh list that needs a look for %s', async ([, change, words]) => {

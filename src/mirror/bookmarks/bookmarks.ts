@@ -22,6 +22,15 @@ export interface LostBookmarks {
   readonly cause: LossCause;
 }
 
+/** The rows of a list that the newest readings of its pages could not read. */
+export interface UnreadableRows {
+  readonly rejected: number;
+  /** Those of them without a readable id. */
+  readonly withoutId: number;
+  /** Those of them that the mirror has, as an earlier reading had them. */
+  readonly known: number;
+}
+
 /** After this many refused tokens in one round the list's tokens count as expiring. */
 const MOST_REFUSED = 5;
 
@@ -86,6 +95,34 @@ export class BookmarkReader {
        GROUP BY bookmarks.inbox_id`,
     );
     return new Map(rows.map(({ inbox_id, oldest }) => [inbox_id, new Date(oldest)]));
+  }
+
+  /** The rows that could not be read on the pages of each list, by inbox. A list without any is left out. */
+  async unreadableRows(): Promise<Map<string, UnreadableRows>> {
+    // An open or failed walk may have met the same rows. Those without an id are counted by their page.
+    const rows = await this.#database.query<{
+      inbox_id: string;
+      with_id: number;
+      without_id: number;
+      known: number;
+    }>(
+      `SELECT rejects.inbox_id, count(DISTINCT item_id) AS with_id,
+         count(CASE WHEN item_id IS NULL THEN 1 END) AS without_id,
+         count(DISTINCT conversations.id) AS known
+       FROM rejects
+       JOIN bookmark_lists ON bookmark_lists.inbox_id = rejects.inbox_id AND lost_at IS NULL
+       LEFT JOIN conversations ON conversations.inbox_id = rejects.inbox_id
+         AND conversations.id = item_id AND deleted_at IS NULL
+       WHERE list = 'conversations' AND (item_id IS NOT NULL
+         OR (rejects.inbox_id, seen_at) IN (SELECT inbox_id, read_at FROM bookmarks))
+       GROUP BY rejects.inbox_id`,
+    );
+    return new Map(
+      rows.map(({ inbox_id, with_id, without_id, known }) => [
+        inbox_id,
+        { rejected: with_id + without_id, withoutId: without_id, known },
+      ]),
+    );
   }
 
   /** The lists whose pages are not read singly. */

@@ -7,7 +7,7 @@ import { forgetListed } from '../items/suspects/unlisted.ts';
 import type { Bookmark } from './bookmark.ts';
 import { countKinds, type SeenRow } from './kinds.ts';
 import { moveBookmarks, type PlacedPage } from './move.ts';
-import { type Direction, isBetween, isBeyond, sqlRanges } from './order.ts';
+import { type Direction, isBetween, isBeyond, sqlBeyond, sqlOrder, sqlRanges } from './order.ts';
 
 /** A suspect of a single page. */
 export interface PageSuspect extends Suspect {
@@ -59,7 +59,7 @@ interface Settled extends Pick<Lacking, 'lacking'> {
   readonly rows: readonly SeenRow[];
 }
 
-/** Marks the suspects of a page, and moves the bookmarks of its range. */
+/** Marks the suspects of a page, drops the rejects that it lacks, and moves the bookmarks of its range. */
 export async function settleRange(
   tx: Sql,
   dialect: Dialect,
@@ -69,6 +69,7 @@ export async function settleRange(
   const { bookmark, readAt } = placed;
   const kinds = countKinds(rows, { at: readAt, baselineAt: bookmark.baselineAt });
   await markSuspects(tx, dialect, bookmark.inboxId, suspects, readAt);
+  await dropAbsentRejects(tx, dialect, placed);
   await moveBookmarks(tx, dialect, { ...placed, kinds, lacking });
 }
 
@@ -76,6 +77,26 @@ function sideOf(direction: Direction, id: string, ids: readonly string[]): PageS
   const [first] = ids;
   if (isBetween(direction, id, ids)) return null;
   return first !== undefined && isBeyond(direction, first, id) ? 'start' : 'end';
+}
+
+/** Deletes the rows that earlier readings could not read in the range of a page, and that it lacks now. */
+async function dropAbsentRejects(
+  tx: Sql,
+  { texts }: Dialect,
+  { bookmark: { inboxId, direction, afterId }, ids, reach }: PlacedPage,
+): Promise<void> {
+  const beyond = sqlBeyond(direction);
+  const bounds = [afterId, reach].filter((bound) => bound !== null && bound !== '');
+  const isBeyondStart = afterId === '' ? 'TRUE' : `${sqlOrder('item_id')} ${beyond} ${sqlOrder('$3')}`;
+  const last = sqlOrder(`$${bounds.length + 2}`);
+  const isWithinReach = reach === null ? 'TRUE' : `NOT ${sqlOrder('item_id')} ${beyond} ${last}`;
+  await tx.execute(
+    `DELETE FROM rejects WHERE list = 'conversations' AND inbox_id = $1 AND ${isBeyondStart}
+       AND ${isWithinReach} AND item_id NOT IN (SELECT value FROM ${texts('$2', 'ids')})`,
+    inboxId,
+    JSON.stringify(ids),
+    ...bounds,
+  );
 }
 
 /** The live rows in the range of a page. @param reach the page's last id; null: the end of the list */

@@ -1,5 +1,6 @@
 import { type Budget, hourlyShare, scheduledCap } from '../../../core/budget.ts';
 import { HOUR, SECOND } from '../../../core/clock.ts';
+import type { UnreadableRows } from '../../../mirror/bookmarks/bookmarks.ts';
 import type { Mirror } from '../../../mirror/mirror.ts';
 import type { Cron } from '../cron.ts';
 import { missedUntil, paceOf, recordedPace, supplyOf } from '../pace.ts';
@@ -35,7 +36,10 @@ export interface PlannedReading {
 export interface Outlook {
   readonly pages: number;
   readonly rows: number;
-  /** The share of these rows that has probably not changed since it was read, 0 to 1. */
+  /**
+   * The share of these rows that has probably not changed since it was read, 0 to 1. A row that could not be
+   * read the last time has changed.
+   */
   readonly current: number;
   /** Epoch ms; null without pages. */
   readonly oldestReading: number | null;
@@ -95,6 +99,7 @@ export async function readOutlook(
   const plan = new PagePlan();
   if (readsPages) plan.load(await mirror.bookmarks.all());
   const pages = plan.all();
+  const unreadable = await mirror.bookmarks.unreadableRows();
   const schedules = await mirror.schedules.all();
   const coverWith = (some: Pick<Budget, 'perDay' | 'reserved'>): ReturnType<typeof coverOf> =>
     coverOf(schedules, pages.length, { budget: some, stretches, now });
@@ -114,7 +119,7 @@ export async function readOutlook(
     requestsBetween(profile, timezone, { from, to, aDay: scheduledCap(budget) });
   return {
     pages: pages.length,
-    ...rowsOf(pages, moment),
+    ...rowsOf(pages, unreadable, moment),
     oldestReading: pages.length === 0 ? null : Math.min(...pages.map(({ readAt }) => readAt)),
     anHour,
     missed,
@@ -135,10 +140,18 @@ export async function readOutlook(
   };
 }
 
-function rowsOf(pages: readonly PlannedPage[], moment: Moment): Pick<Outlook, 'rows' | 'current'> {
+function rowsOf(
+  pages: readonly PlannedPage[],
+  unreadable: ReadonlyMap<string, UnreadableRows>,
+  moment: Moment,
+): Pick<Outlook, 'rows' | 'current'> {
   const rows = pages.reduce((sum, { kinds }) => sum + kinds.reduce((a, b) => a + b, 0), 0);
   const changed = pages.reduce((sum, page) => sum + expectedRows(page, moment), 0);
-  return { rows, current: rows === 0 ? 1 : Math.max(0, 1 - changed / rows) };
+  const unread = [...new Set(pages.map(({ inboxId }) => inboxId))].reduce(
+    (sum, inboxId) => sum + (unreadable.get(inboxId)?.known ?? 0),
+    0,
+  );
+  return { rows, current: rows === 0 ? 1 : Math.max(0, 1 - (changed + unread) / rows) };
 }
 
 /** People see missed requests if there are at least this many. */

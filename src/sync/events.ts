@@ -19,7 +19,9 @@ export type PassEvent =
   /** Conversations name users or tags (`key.list`) that the mirror has never had. */
   | { readonly kind: 'unknown-ids'; readonly key: ListKey; readonly ids: readonly string[] }
   | { readonly kind: 'restarted'; readonly key: ListKey; readonly cause: string }
-  /** Rows lack a field that the specification promises. */
+  /** Rows of a single page cannot be read; `without-id`: nor can their id. */
+  | { readonly kind: 'unreadable' | 'without-id'; readonly key: ListKey; readonly rows: number }
+  /** Rows of a list, or of a single page, lack a field that the specification promises. */
   | { readonly kind: 'lacking'; readonly key: ListKey; readonly field: string; readonly rows: number }
   /** The service is asked for suspects. */
   | { readonly kind: 'asking'; readonly key: ListKey; readonly suspects: number }

@@ -104,6 +104,30 @@ describe('a daemon that reads single pages', () => {
     expect(held(), 'once a round, not for each page').toBeLessThanOrEqual(2);
   }, 180_000);
 
+  test('warns of rows that it cannot read once a round, and its status counts them meanwhile', async () => {
+    const house = await pagesHouse({ sandbox: { activityPerHour: 0 } });
+    const { clock, sandbox } = house;
+    await house.start();
+    await clock.sleep(6 * HOUR);
+    const { conversations } = firstInbox(sandbox);
+    const broken = firstIds(conversations, 90).flatMap((id, nth) =>
+      nth % 3 === 0 ? [conversations.get(id)!] : [],
+    );
+    for (const row of broken) (row as { status: unknown }).status = 7;
+    const rejected = async (): Promise<number> =>
+      Math.max(...(await house.status()).lists.map((list) => list.rejected));
+    const warned = (): number => house.said(40).filter(({ msg }) => msg.includes('cannot be read;')).length;
+    await clock.sleep(12 * HOUR);
+    expect(await rejected()).toBe(30);
+    expect(warned()).toBe(1);
+    await clock.sleep(DAY);
+    expect(await rejected()).toBe(30);
+    expect(warned(), 'once more in the round of the next day').toBe(2);
+    for (const row of broken) row.status = 'open';
+    await clock.sleep(DAY);
+    expect(await rejected()).toBe(0);
+  }, 180_000);
+
   test('promises its lists no later while other mirrors have used up the day', async () => {
     const house = await pagesHouse();
     const { clock } = house;

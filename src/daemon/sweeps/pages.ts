@@ -9,6 +9,7 @@ import type { AccountCheck } from '../../sync/account/account.ts';
 import type { SweepClient } from '../../sync/deps.ts';
 import type { PassEvent } from '../../sync/events.ts';
 import { type Reading, readBookmark } from '../../sync/pages/bookmark.ts';
+import { OddRows } from '../../sync/pages/odd.ts';
 import { type Cover, coverOf, PagePlan, type PlannedPage } from '../../sync/planning/pages/plan.ts';
 import { Rates } from '../../sync/planning/pages/rates.ts';
 import { learnFrom } from '../../sync/planning/pages/value.ts';
@@ -79,6 +80,7 @@ export class PageReads {
   /** The slot for which the list's round is complete, by inbox. */
   readonly #rounds = new Map<string, number>();
   readonly #rests = new PageRests();
+  readonly #oddRows = new OddRows();
   /** Lists whose last page was refused, wrong or cut. If the next one is as well, the list is read whole. */
   readonly #faulty = new Backoff({ firstMs: LIST_REST_MS, longestMs: LIST_REST_MS });
   #notBefore = 0;
@@ -118,8 +120,7 @@ export class PageReads {
   }
 
   #start(): void {
-    const stop = new AbortController();
-    const read: PageRead = { inboxId: null, stop, ended: Promise.resolve() };
+    const read: PageRead = { inboxId: null, stop: new AbortController(), ended: Promise.resolve() };
     this.#reads.add(read);
     read.ended = this.#run(read);
   }
@@ -167,8 +168,8 @@ export class PageReads {
     });
     const deps = { client, mirror, account, clock, goneAfterMs, onEvent, signal };
     const tries = this.#rests.getsOneTry(page.inboxId) ? 1 : undefined;
-    const isSecondFault = this.#faulty.has(page.inboxId);
-    const reading = await readBookmark(deps, page.bookmark, { tries, isSecondFault });
+    const how = { tries, isSecondFault: this.#faulty.has(page.inboxId), oddRows: this.#oddRows };
+    const reading = await readBookmark(deps, page.bookmark, how);
     this.#rests.end(page.bookmark);
     if (reading.cut === null) this.#faulty.end(page.inboxId);
     await this.#note(page, reading);
@@ -191,9 +192,8 @@ export class PageReads {
   #learn(view: PlannedPage, { page, tally }: Reading): void {
     const { clock, pacer } = this.#deps;
     if (page === null || this.#rates === null) return;
-    const { before, changes } = page;
     const { baselineAt } = view.bookmark;
-    const observed = { view, baselineAt, before, changes, inserted: tally.inserted };
+    const observed = { ...page, view, baselineAt, inserted: tally.inserted };
     learnFrom(this.#rates, observed, { timeline: pacer.hours.timeline(), now: clock.now() });
   }
 

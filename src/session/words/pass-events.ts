@@ -54,6 +54,16 @@ export function logProblem(event: PassEvent, log: Log): void {
       { list: listId(event.key), field: event.field, rows: event.rows },
       'rows lack a field that the specification promises',
     );
+  else if (event.kind === 'unreadable')
+    log.warn(
+      { list: listId(event.key), rows: event.rows },
+      'rows of a page cannot be read; `status` counts those of all pages, and the table `rejects` has them',
+    );
+  else if (event.kind === 'without-id')
+    log.warn(
+      { list: listId(event.key), rows: event.rows },
+      'rows of a page came without a readable id; nothing of the page is marked as deleted',
+    );
   else if (event.kind === 'list-done' && event.report.withoutId > 0)
     log.warn(
       { list: listId(event.report.key), rows: event.report.withoutId },

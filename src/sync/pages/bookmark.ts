@@ -10,6 +10,7 @@ import { countRows, SCHEDULED, type SweepDeps, type Tally } from '../deps.ts';
 import type { Settling } from '../witnesses/hearing.ts';
 import { judgeSuspects } from '../witnesses/judging.ts';
 import { askUnlisted } from '../witnesses/unlisted.ts';
+import type { OddRows } from './odd.ts';
 import { askSample } from './shrunk.ts';
 import { reportUnknown } from './unknown.ts';
 
@@ -37,6 +38,8 @@ export interface ReadingOptions {
    * them decides whether it is right.
    */
   readonly isSecondFault?: boolean;
+  /** Reports the page's rows that are not as specified; by default they are not reported. */
+  readonly oddRows?: OddRows;
 }
 
 /**
@@ -48,7 +51,7 @@ export interface ReadingOptions {
 export async function readBookmark(
   deps: SweepDeps,
   bookmark: Bookmark,
-  { tries, isSecondFault = false }: ReadingOptions = {},
+  { tries, isSecondFault = false, oddRows }: ReadingOptions = {},
 ): Promise<Reading> {
   const { client, mirror, account, clock, onEvent, signal } = deps;
   const key = conversationsOf(bookmark.inboxId);
@@ -77,6 +80,7 @@ export async function readBookmark(
   const { inserted, changed } = applied.applied;
   countRows(deps, key, tally, { inserted, changed, rejected: page.rejects.length });
   reportUnknown(deps, key, applied.applied.unknown);
+  oddRows?.report(deps, applied.round, page);
   onEvent({ kind: 'page-read', key, rows: page.items.length });
   const judged =
     applied.shrunk === null

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { HOUR, MINUTE } from '../../../src/core/clock.ts';
 import type { ListStatus } from '../../../src/mirror/status.ts';
+import { OddRows } from '../../../src/sync/pages/odd.ts';
 import { readOutlook } from '../../../src/sync/planning/pages/outlook.ts';
 import { cronOf } from '../../../src/sync/planning/cron.ts';
 import { type PageMirror, pageMirror } from '../../support/page-mirror.ts';
@@ -73,7 +74,7 @@ describe('the status of a list whose pages are read singly', () => {
     const { mirror, odd, figures } = await oddMirror(makeUnreadable);
     const { id: inboxId, conversations } = firstInbox(mirror.sandbox);
     // The mirror has never read the second one.
-    const ids = [conversations.order[1]!, String(mirror.sandbox.world.addConversation(inboxId).id)];
+    const ids = [conversations.order[1]!, mirror.sandbox.world.addConversation(inboxId).id];
     for (const id of ids) odd.add(id);
     await mirror.readAll();
     expect(await figures()).toEqual({ rejected: 2, withoutId: 0 });
@@ -114,5 +115,56 @@ describe('the status of a list whose pages are read singly', () => {
     const share = await current();
     expect(share).toBeLessThanOrEqual(0.8);
     expect(share).toBeGreaterThan(0.78);
+  });
+});
+
+describe('the warnings of single pages', () => {
+  const KINDS = new Set(['unreadable', 'without-id', 'lacking']);
+  const warnings = ({ events }: PageMirror): unknown[] =>
+    events
+      .filter(({ kind }) => KINDS.has(kind))
+      .map((event) => {
+        const { key: _key, ...rest } = event as typeof event & { key: unknown };
+        return rest;
+      });
+
+  test.each([
+    ['unreadable rows', makeUnreadable, [{ kind: 'unreadable', rows: 2 }]],
+    [
+      'rows without an id',
+      removeId,
+      [
+        { kind: 'unreadable', rows: 2 },
+        { kind: 'without-id', rows: 2 },
+      ],
+    ],
+    [
+      'rows that lack fields',
+      (row: Record<string, unknown>): void => {
+        delete row['status'];
+        delete row['tag_ids'];
+      },
+      [
+        { kind: 'lacking', field: 'status', rows: 2 },
+        { kind: 'lacking', field: 'tag_ids', rows: 2 },
+      ],
+    ],
+  ] as const)('name %s once for each list and round', async (_name, change, expected) => {
+    const { mirror, odd } = await oddMirror(change);
+    const { id: inboxId, conversations } = firstInbox(mirror.sandbox);
+    for (const id of [1, 2, 15].map((nth) => conversations.order[nth]!)) odd.add(id);
+    const oddRows = new OddRows();
+    const readRound = async (): Promise<void> => {
+      mirror.clock.advance(HOUR);
+      for (const page of await mirror.bookmarks()) await mirror.readPage(page, { oddRows });
+    };
+    mirror.clock.advance(HOUR);
+    const slot = new Date(mirror.clock.now());
+    await readRound();
+    await readRound();
+    expect(warnings(mirror)).toEqual(expected);
+    expect(await mirror.writer.bookmarks.completeRound(inboxId, slot)).toBe(true);
+    await readRound();
+    expect(warnings(mirror)).toEqual([...expected, ...expected]);
   });
 });

@@ -163,7 +163,10 @@ function addConversation(server: McpServer, deps: ToolDeps): void {
       answered(deps, async (read, caveats) => {
         const { rows, tags, changes } = await readConversation(read, id, boundsOf(USUAL_ROWS));
         const data = { conversation: asObjects(rows), tags: asObjects(tags), changes: asObjects(changes) };
-        return asAnswer(data, ofLists(caveats, ['conversations']), cutNote(changes));
+        const notes = Object.entries({ conversation: rows, tags, changes }).flatMap(([name, part]) =>
+          cutNote(part).map((note) => `${name}: ${note}`),
+        );
+        return asAnswer(data, ofLists(caveats, ['conversations']), notes);
       }),
   );
 }
@@ -219,8 +222,14 @@ function boundsOf(rows: number): Bounds {
   return { rows, characters: MOST_CHARACTERS };
 }
 
-function cutNote({ complete, rows }: BoundedRows): string[] {
+function cutNote({ complete, rows, isCut }: BoundedRows): string[] {
   if (complete) return [];
+  if (isCut)
+    return [
+      `Only the first row is here, because it has more than ${thousands(MOST_CHARACTERS)} characters: its ` +
+        'long texts are cut, and end in "…". There may be more rows. A query for fewer columns, or ' +
+        'for substr(…) of a long one, reads the rest.',
+    ];
   return [
     `These are the first ${thousands(rows.length)} rows, and there are more: count or group in SQL, or set ` +
       `a limit (at most ${thousands(MOST_ROWS)} rows and ${thousands(MOST_CHARACTERS)} characters).`,

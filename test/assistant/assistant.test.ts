@@ -206,6 +206,50 @@ rule('changes are read on after a cursor, and one of another history is refused'
   expect(await assistant.ask('changes', { after_id: cursor })).toMatchObject({ isError: true });
 });
 
+test('a change that is too long for a result is given with its long texts cut, and is read on after', async () => {
+  const place = await freshMirrorFile();
+  const { database } = await livelyMirror(place, 1);
+  const [before, after] = ['A', 'B'].map((letter) => letter.repeat(60_000));
+  await database.execute(`UPDATE changes SET old_value = $1, new_value = $2 WHERE id = 4`, before, after);
+  const assistant = await startAssistant(urlOf(place));
+  const answer = await assistant.ask('changes', { after_id: 3, limit: 2 });
+  const { columns, rows } = dataOf(answer) as Table;
+  expect(rows.map(([id]) => id)).toEqual([4]);
+  expect(rows[0]![columns.indexOf('old_value')]).toMatch(/^A{1000,20000}…$/);
+  expect(answer.text).toContain('Only the first row is here, because it has more than 100,000 characters');
+  const [, cursor = ''] = /To read on, set after_id to "(4-[0-9a-f]{12})"/.exec(answer.text) ?? [];
+  const onwards = dataOf(await assistant.ask('changes', { after_id: cursor, limit: 2 })) as Table;
+  expect(onwards.rows.map(([id]) => id)).toEqual([5, 6]);
+  const sql = 'SELECT old_value, new_value, item_values FROM changes WHERE id = 4';
+  await database.execute(
+    `UPDATE changes SET item_values = $1 WHERE id = 4`,
+    JSON.stringify({ name: before }),
+  );
+  const asked = dataOf(await assistant.ask('query', { sql })) as Table;
+  expect(asked.rows).toEqual([
+    [/^A+…$/, /^B+…$/, /^\{"name": ?"A+…$/].map((form) => expect.stringMatching(form)),
+  ]);
+});
+
+test('a conversation says which of its parts are cut', async () => {
+  const place = await freshMirrorFile();
+  const { database, sandbox } = await livelyMirror(place, 1);
+  const { id: inboxId, conversations } = firstInbox(sandbox);
+  const id = conversations.order[0]!;
+  const assistant = await startAssistant(urlOf(place));
+  expect((await assistant.ask('conversation', { id })).text).not.toContain('the first 100');
+  await database.execute(
+    `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 150)
+     INSERT INTO conversation_tags (inbox_id, conversation_id, tag_id) SELECT $1, $2, 'x' || i FROM n`,
+    inboxId,
+    id,
+  );
+  const answer = await assistant.ask('conversation', { id });
+  expect((dataOf(answer) as { tags: unknown[] }).tags).toHaveLength(100);
+  expect(answer.text).toContain('tags: These are the first 100 rows, and there are more');
+  expect(answer.text).not.toContain('changes: These');
+});
+
 rule(
   'a stale list and one that was never read are named, in results that are made from them only',
   async () => {

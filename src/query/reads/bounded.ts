@@ -12,7 +12,7 @@ import { Visits } from './visits.ts';
 export interface Bounds {
   /** At most this many rows are returned. */
   readonly rows: number;
-  /** The rows end when their cells have about this many characters. */
+  /** The rows end when their cells have about this many characters. A longer first row gets shorter cells. */
   readonly characters: number;
 }
 
@@ -20,8 +20,10 @@ export interface Bounds {
 export interface BoundedRows {
   readonly columns: QueryResult['columns'];
   readonly rows: Cell[][];
-  /** False: there were more rows than the bounds allow. */
+  /** False: there were more rows, or a longer first one, than the bounds allow. */
   readonly complete: boolean;
+  /** True: the first row alone is longer than the bounds allow. Its long cells are cut, and end in `…`. */
+  readonly isCut: boolean;
 }
 
 /** Reads from the mirror; `values` are those of the parameters `$1`, `$2`, … */
@@ -102,11 +104,25 @@ export async function readBounded(
     const length = charactersOf(row);
     if (length > MOST_IN_ROW) throw rowTooLong(length, MOST_IN_ROW);
     characters += length;
-    if (found.length === bounds.rows || characters > bounds.characters)
-      return { columns, rows: found, complete: false };
+    if (found.length > 0 && (found.length === bounds.rows || characters > bounds.characters))
+      return { columns, rows: found, complete: false, isCut: false };
+    // Without a row, an answer would not name the place after which to read on.
+    if (characters > bounds.characters) {
+      const most = Math.floor(bounds.characters / row.length);
+      const cut = row.map((cell, index) => cutCell(cell, most, columns[index]?.isJson ?? false));
+      return { columns, rows: [cut], complete: false, isCut: true };
+    }
     found.push(row);
   }
-  return { columns, rows: found, complete: true };
+  return { columns, rows: found, complete: true, isCut: false };
+}
+
+/** A cell of at most `most` characters. JSON that is cut becomes a JSON text. */
+function cutCell(cell: Cell, most: number, isJson: boolean): Cell {
+  if (cell instanceof Uint8Array) return cell.subarray(0, most);
+  if (typeof cell !== 'string' || cell.length <= most) return cell;
+  const text = `${cell.slice(0, most).toWellFormed()}…`;
+  return isJson ? JSON.stringify(text) : text;
 }
 
 /** The memory of the child process, SQLite's included, in bytes. */

@@ -46,3 +46,27 @@ test('a list that answers 500 for days keeps no other one from being walked to s
   // At their slots alone it would be 5.
   expect((await count(database, walks)) - before).toBeGreaterThan(12);
 });
+
+test('a long list in no order that is refused for an hour each night is still read each day', async () => {
+  const house = await pagesHouse({
+    limits: { pageSize: 10, perDay: 200, reserved: 10 },
+    stretchable: ['users', 'tags'],
+    sandbox: { conversations: [400, 40, 40, 40, 40, 40, 40], listOrder: 'mixed', activityPerHour: 1 },
+  });
+  const { clock, sandbox } = house;
+  await house.start();
+  await clock.sleep(2 * DAY);
+  const { id } = firstInbox(sandbox);
+  sandbox.script(({ path }) =>
+    path.includes(`/${id}/conversations?`) && new Date(clock.now()).getUTCHours() === 2
+      ? { status: 403, body: '{}' }
+      : undefined,
+  );
+  let worst = 0;
+  for (let hour = 0; hour < 3 * 24; hour += 1) {
+    await clock.sleep(HOUR);
+    for (const { list, completeAsOf } of (await house.status()).lists)
+      if (list === 'conversations') worst = Math.max(worst, clock.now() - (completeAsOf?.getTime() ?? 0));
+  }
+  expect(worst / HOUR).toBeLessThan(36);
+});

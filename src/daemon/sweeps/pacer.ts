@@ -1,13 +1,10 @@
-import { type Budget, hourlyShare } from '../../core/budget.ts';
+import { hourlyShare } from '../../core/budget.ts';
 import { HOUR } from '../../core/clock.ts';
 import type { Writer } from '../../mirror/mirror.ts';
+import { mostInStreak } from '../../sync/pages/streak.ts';
 import { missedUntil, mostCredit, paceOf, RECORD_EVERY_MS, supplyOf } from '../../sync/planning/pace.ts';
-import { turnOf } from '../../sync/planning/planner.ts';
 import { BusyHours, type BusyHoursDeps } from './busy-hours.ts';
 import { Purse, Savings } from './savings.ts';
-
-/** A list of 1.25 turns or more is read at the pace: to save for one turn takes half a day. */
-const MOST_IN_STREAK = 1.25;
 
 export interface PacerDeps extends BusyHoursDeps {
   readonly mirror: BusyHoursDeps['mirror'] & Pick<Writer, 'budget' | 'credit' | 'saveCredit'>;
@@ -241,9 +238,4 @@ export class Pacer {
     }
     this.#isRestored = true;
   }
-}
-
-/** The most requests that a walk may save up for. */
-export function mostInStreak(budget: Budget): number {
-  return Math.max(1, Math.floor(MOST_IN_STREAK * turnOf(budget)));
 }

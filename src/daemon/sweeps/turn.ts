@@ -4,9 +4,9 @@ import { listId } from '../../core/lists.ts';
 import type { Log } from '../../session/log.ts';
 import type { PageCall } from '../../sync/deps.ts';
 import type { DueList } from '../../sync/planning/agenda.ts';
-import { StreakBroken } from '../../sync/pages/streak.ts';
+import { maySaveFor, StreakBroken } from '../../sync/pages/streak.ts';
 import { turnOf } from '../../sync/planning/planner.ts';
-import { mostInStreak, type Pacer } from './pacer.ts';
+import type { Pacer } from './pacer.ts';
 import type { Purse } from './savings.ts';
 
 const NO_END =
@@ -74,7 +74,7 @@ export class Turn {
     if (streak !== undefined && (await this.#takeOneMore())) return;
     if (reason !== 'probe') this.#stopAtEnd();
     const isFree = this.#requests < this.#unpaced();
-    if (isFree || streak === undefined || streak.known >= mostInStreak(budget))
+    if (isFree || streak === undefined || !maySaveFor(streak.known, budget))
       await pacer.take(isFree, this.#stop.signal);
     else if (streak.read === 0) await this.#saveUp(streak.expected);
     else await this.#resume();

@@ -1,8 +1,13 @@
+import type { Budget } from '../../core/budget.ts';
 import type { Sweep } from '../../mirror/sweeps/sweeps.ts';
 import type { StreakPlan } from '../deps.ts';
+import { turnOf } from '../planning/planner.ts';
 
 /** A walk restarts at its first page at most twice after a refused token, whatever run or turn reads it. */
 export const MOST_RESTARTS = 2;
+
+/** A list of 1.25 turns or more is read at the pace: to save for one turn takes half a day. */
+const MOST_IN_STREAK = 1.25;
 
 /** A list may have grown by a tenth since it was last complete. */
 const GROWN = 1.1;
@@ -49,4 +54,14 @@ export class Streak {
     this.#known = pages;
     this.#expected = Math.ceil(Math.max(LONGER.factor * pages, pages + LONGER.pages));
   }
+}
+
+/** The most requests that a walk may save up for. */
+export function mostInStreak(budget: Pick<Budget, 'perDay' | 'reserved'>): number {
+  return Math.max(1, Math.floor(MOST_IN_STREAK * turnOf(budget)));
+}
+
+/** True if a list is short enough for a walk to save up a request for each of its pages. */
+export function maySaveFor(pages: number, budget: Pick<Budget, 'perDay' | 'reserved'>): boolean {
+  return pages < mostInStreak(budget);
 }

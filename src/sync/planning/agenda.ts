@@ -6,8 +6,16 @@ import type { Inbox } from '../../mirror/items/inboxes.ts';
 import { openAndComplete } from '../../mirror/mirror.ts';
 import type { ScheduleReader } from '../../mirror/schedules.ts';
 import type { FailedSweeps, LatestSweep, SweepReader } from '../../mirror/sweeps/reader.ts';
-import { MOST_RESTARTS } from '../pages/streak.ts';
-import { earliestStart, failedCosts, isDue, restsUntil, triedAgainAt } from './due.ts';
+import { maySaveFor, MOST_RESTARTS } from '../pages/streak.ts';
+import {
+  earliestStart,
+  type FailedCosts,
+  failedCosts,
+  isDue,
+  type RestOptions,
+  restsUntil,
+  triedAgainAt,
+} from './due.ts';
 import {
   type Candidate,
   changeRate,
@@ -76,19 +84,19 @@ export async function readAgenda(
   const sweeps = await mirror.sweeps.latest();
   const readings = readsPages ? await mirror.bookmarks.oldestReadings() : null;
   const candidates: (Candidate & Pick<DueList, 'spent' | 'waits'>)[] = [];
-  const lists = await withFailures(mirror, sweeps);
-  const costs = failedCosts(lists.map(({ failed }) => failed));
+  const { lists, costs } = await listPasts(mirror, sweeps, { budget, readsPages });
   const walkSlot = schedules.get('conversations')?.dueSince ?? null;
   const behind =
     readings === null
       ? []
       : lists.filter(
-          (list) => isResting?.(list.key) !== true && isBehind(list, { slot: walkSlot, readings, now }),
+          (list) =>
+            isResting?.(list.key) !== true && isBehind(list, { slot: walkSlot, readings, budget, now }),
         );
   const spentBehind = behind.reduce((sum, { latest, failed }) => sum + spentOn(latest, failed), 0);
   // A list behind may have no end: once their walks have cost a day's requests, spare walks begin again.
   const allowsSpares = behind.length === 0 || turnsOf(spentBehind, budget) >= PLACES;
-  for (const { key, latest, failed } of lists) {
+  for (const { key, latest, failed, rest } of lists) {
     const { dueSince: slot = null, nextAt = null } = schedules.get(key.list) ?? {};
     const bySlots = readings === null || key.list !== 'conversations';
     const since = bySlots
@@ -96,7 +104,6 @@ export async function readAgenda(
       : sinceByPages(key, latest, { slot, readings, allowsSpares, now });
     const countsFrom =
       bySlots && slot !== null && nextAt !== null ? earliestStart(slot.getTime(), nextAt.getTime()) : 0;
-    const rest = restsUntil(key, latest, failed, { budget, readsPages, costs });
     const rests = rest !== null && rest.getTime() > now;
     const waits = rests && openAndComplete(latest).open !== undefined;
     const again = failed === null ? null : triedAgainAt(failed, { budget, costs });
@@ -154,14 +161,18 @@ interface ByPages {
 
 /**
  * True for a list of conversations without bookmarks that was not read since its slot: the spare walks of
- * other lists would take most of the pace from its walk. False if the list rests, if its last walk failed, or
- * if its walk saves requests after refused tokens, which leaves half of the pace to others.
+ * other lists would take most of the pace from its walk. False while the list rests, or if its walk saves
+ * requests after refused tokens, which leaves half of the pace to others.
  */
-function isBehind({ key, latest, failed }: ListPast, { slot, readings, now }: ByPages): boolean {
-  if (key.list !== 'conversations' || readings.has(key.inboxId ?? '') || failed !== null) return false;
+function isBehind(
+  { key, latest, rest }: ListPast,
+  { slot, readings, budget, now }: ByPages & { budget: Budget },
+): boolean {
+  if (key.list !== 'conversations' || readings.has(key.inboxId ?? '')) return false;
+  if (rest !== null && rest.getTime() > now) return false;
   const { open, complete } = openAndComplete(latest);
-  if (open !== undefined && ((open.retryAt?.getTime() ?? 0) > now || open.restarts >= MOST_RESTARTS))
-    return false;
+  const mustSave = open !== undefined && open.restarts >= MOST_RESTARTS && complete !== undefined;
+  if (mustSave && maySaveFor(complete.pages, budget)) return false;
   return slot !== null && (complete?.finishedAt?.getTime() ?? 0) < slot.getTime();
 }
 
@@ -193,11 +204,9 @@ export async function nextWalk(
   const readings = await mirror.bookmarks.oldestReadings();
   const sweeps = await mirror.sweeps.latest();
   let first: number | null = null;
-  const lists = await withFailures(mirror, sweeps);
-  const costs = failedCosts(lists.map(({ failed }) => failed));
-  for (const { key, latest, failed } of lists) {
+  const { lists } = await listPasts(mirror, sweeps, { budget, readsPages: true });
+  for (const { key, latest, rest } of lists) {
     if (key.list !== 'conversations' || readings.has(key.inboxId ?? '')) continue;
-    const rest = restsUntil(key, latest, failed, { budget, readsPages: true, costs });
     const ended = latest.filter(({ state }) => state === 'complete' || state === 'failed');
     const due =
       openAndComplete(latest).open === undefined
@@ -209,23 +218,30 @@ export async function nextWalk(
   return first;
 }
 
+/** A list with its newest sweeps, those that failed, and its rest, see {@link restsUntil}. */
 interface ListPast {
   readonly key: ListKey;
   readonly latest: readonly LatestSweep[];
   readonly failed: FailedSweeps | null;
+  readonly rest: Date | null;
 }
 
-/** The lists, with their newest sweeps and their failed ones. */
-async function withFailures(
+async function listPasts(
   mirror: PlanningMirror,
   sweeps: ReadonlyMap<string, readonly LatestSweep[]>,
-): Promise<ListPast[]> {
-  const lists: ListPast[] = [];
+  options: Omit<RestOptions, 'costs'>,
+): Promise<{ lists: ListPast[]; costs: FailedCosts }> {
+  const pasts: Omit<ListPast, 'rest'>[] = [];
   for (const key of await sweepableLists(mirror)) {
     const latest = sweeps.get(listId(key)) ?? [];
-    lists.push({ key, latest, failed: await mirror.sweeps.failedSweeps(key, latest) });
+    pasts.push({ key, latest, failed: await mirror.sweeps.failedSweeps(key, latest) });
   }
-  return lists;
+  const costs = failedCosts(pasts.map(({ failed }) => failed));
+  const lists = pasts.map(({ key, latest, failed }) => {
+    const rest = restsUntil(key, latest, failed, { ...options, costs });
+    return { key, latest, failed, rest };
+  });
+  return { lists, costs };
 }
 
 /** All lists, without those of suspected inboxes. */

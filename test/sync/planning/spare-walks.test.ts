@@ -61,9 +61,10 @@ test('a list without bookmarks is not walked again before all were read since th
   expect((await dueAfter(mirror, 20)).toSorted()).toEqual([mirror.short, mirror.long].toSorted());
 });
 
-test('a walk that fails does not keep the other lists from being walked again', async () => {
+test('a walk that failed keeps the other lists from being walked again only after its rest', async () => {
   const mirror = await halfRead(3, { status: 404 });
-  expect(await dueAfter(mirror, 20)).toEqual([mirror.short]);
+  expect(await dueAfter(mirror, 20), 'it rests for 48 minutes').toEqual([mirror.short]);
+  expect(await dueAfter(mirror, 1, { perDay: 4800 }), 'it rests for 15').toEqual([mirror.long]);
 });
 
 test("a walk that has cost a day's requests does not keep the other lists from being walked again", async () => {
@@ -83,6 +84,12 @@ test('a walk that saves requests, because its tokens were refused, does not keep
   const mirror = await halfRead(3);
   await mirror.database.execute(`UPDATE sweeps SET restarts = 2 WHERE state = 'paused'`);
   expect(await dueAfter(mirror, 20)).toContain(mirror.short);
+});
+
+test('a walk that is too long to save keeps the others from being walked again', async () => {
+  const mirror = await halfRead(3);
+  await mirror.database.execute(`UPDATE sweeps SET restarts = 2 WHERE state = 'paused'`);
+  expect(await dueAfter(mirror, 20, { perDay: 24 })).toEqual([mirror.long]);
 });
 
 test('a list that the daemon lets rest does not keep the others from being walked again', async () => {

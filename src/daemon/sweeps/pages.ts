@@ -17,7 +17,7 @@ import { reachIn } from '../../sync/sweep.ts';
 import { Backoff } from './rests/backoff.ts';
 import { isOwnFault, pauseEndAfter429 } from './rests/faults.ts';
 import { LOST } from './lost.ts';
-import { PageRests } from './rests/page-rests.ts';
+import { FAULTY_REST, PageRests } from './rests/page-rests.ts';
 import { pacedClient } from './client-around.ts';
 import type { Pacer } from './pacer.ts';
 
@@ -61,9 +61,6 @@ const RELOAD_MS = 5 * MINUTE;
 /** After a spent budget or in a pause no page is tried for this many ms. */
 const REST_MS = 30 * SECOND;
 
-/** A list of which a page was refused or wrong rests for this many ms. */
-const LIST_REST_MS = 10 * MINUTE;
-
 /** The learned rates are written at most once in this many ms. */
 const SAVE_EVERY_MS = MINUTE;
 
@@ -71,6 +68,7 @@ const SAVE_EVERY_MS = MINUTE;
 export class PageReads {
   readonly #deps: PageReadsDeps;
   readonly #plan = new PagePlan();
+  readonly #requestsUntil = (at: number): number => this.#deps.pacer.hours.requestsUntil(at);
   readonly #reads = new Set<PageRead>();
   /** Null until the stored rates are read. */
   #rates: Rates | null = null;
@@ -82,7 +80,11 @@ export class PageReads {
   readonly #rests = new PageRests();
   readonly #oddRows = new OddRows();
   /** Lists whose last page was refused, wrong or cut. If the next one is as well, the list is read whole. */
-  readonly #faulty = new Backoff({ firstMs: LIST_REST_MS, longestMs: LIST_REST_MS });
+  readonly #faulty = new Backoff(FAULTY_REST);
+  readonly #mayNotRead = ({ inboxId, bookmark }: PlannedPage): boolean => {
+    const restsUntil = Math.max(this.#rests.until(bookmark), this.#faulty.until(inboxId));
+    return restsUntil > this.#deps.clock.monotonic() || this.#deps.mayNotRead(conversationsOf(inboxId));
+  };
   #notBefore = 0;
   #loadAt = 0;
   /** When the rates were last written, monotonic ms. */
@@ -98,6 +100,11 @@ export class PageReads {
     await this.#load();
     if (this.#plan.size === 0) return;
     while (this.#reads.size < PAGES_AT_ONCE) this.#start();
+  }
+
+  /** True while spare walks wait, so that the schedule's pages are read in time. */
+  needMost(): boolean {
+    return this.#plan.needsMost(this.#cover, this.#requestsUntil, this.#mayNotRead);
   }
 
   /** Reads the bookmarks again before the next page. */
@@ -241,20 +248,12 @@ export class PageReads {
   }
 
   #next(): PlannedPage | null {
-    const { clock, pacer, mayNotRead } = this.#deps;
+    const { clock, pacer } = this.#deps;
     if (this.#rates === null) return null;
     const moment = { rates: this.#rates, timeline: pacer.hours.timeline(), now: clock.now() };
-    const isExcluded = ({ inboxId, bookmark }: PlannedPage): boolean => {
-      const key = conversationsOf(inboxId);
-      return (
-        Math.max(this.#rests.until(bookmark), this.#faulty.until(inboxId)) > clock.monotonic() ||
-        this.isReading(key) ||
-        mayNotRead(key)
-      );
-    };
-    return (
-      this.#plan.next(moment, this.#cover, (at) => pacer.hours.requestsUntil(at), isExcluded)?.page ?? null
-    );
+    const isExcluded = (page: PlannedPage): boolean =>
+      this.#mayNotRead(page) || this.isReading(conversationsOf(page.inboxId));
+    return this.#plan.next(moment, this.#cover, this.#requestsUntil, isExcluded)?.page ?? null;
   }
 
   async #load(): Promise<void> {

@@ -164,6 +164,7 @@ export class ScheduledSweeps {
       isBeingRead: (key) => this.#isBeingRead(key),
       wantedSince: (key) => this.#wantedSince(key),
       isResting: (key) => this.#rests.has(key, clock.monotonic()),
+      pagesNeedMost: this.#pages?.needMost() === true,
       now: clock.now(),
     });
     const now = clock.monotonic();

@@ -47,12 +47,15 @@ export interface AgendaOptions {
   readonly wantedSince?: (key: ListKey) => Date | null;
   /** True for a list that rests in memory, because it could not be read; by default none. */
   readonly isResting?: (key: ListKey) => boolean;
+  /** The schedule needs most requests for single pages, so spare walks wait; by default it does not. */
+  readonly pagesNeedMost?: boolean;
   readonly now: number;
 }
 
 /**
  * While single pages are read, a list without bookmarks is due again after this many ms. Such a spare walk
- * waits until all of these lists were read since their slot, see {@link isBehind}.
+ * waits until all of these lists were read since their slot, see {@link isBehind}, and while the schedule
+ * needs most requests for single pages (`PagePlan.needsMost`).
  */
 export const SPARE_MS = 15 * MINUTE;
 
@@ -78,7 +81,7 @@ export interface DueList {
  */
 export async function readAgenda(
   mirror: AgendaMirror,
-  { budget, readsPages, isBeingRead, wantedSince, isResting, now }: AgendaOptions,
+  { budget, readsPages, isBeingRead, wantedSince, isResting, pagesNeedMost, now }: AgendaOptions,
 ): Promise<DueList[]> {
   const schedules = new Map((await mirror.schedules.all()).map((schedule) => [schedule.list, schedule]));
   const sweeps = await mirror.sweeps.latest();
@@ -95,7 +98,8 @@ export async function readAgenda(
         );
   const spentBehind = behind.reduce((sum, { latest, failed }) => sum + spentOn(latest, failed), 0);
   // A list behind may have no end: once their walks have cost a day's requests, spare walks begin again.
-  const allowsSpares = behind.length === 0 || turnsOf(spentBehind, budget) >= PLACES;
+  const mayDelay = turnsOf(spentBehind, budget) < PLACES;
+  const allowsSpares = pagesNeedMost !== true && (behind.length === 0 || !mayDelay);
   for (const { key, latest, failed, rest } of lists) {
     const { dueSince: slot = null, nextAt = null } = schedules.get(key.list) ?? {};
     const bySlots = readings === null || key.list !== 'conversations';

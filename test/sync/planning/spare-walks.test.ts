@@ -13,11 +13,17 @@ const CRONS = cronsOf(
 );
 const BUDGET = { perSecond: 1, perDay: 480, reserved: 0, pageSize: 10 };
 
+interface DueOptions {
+  readonly perDay?: number;
+  readonly resting?: string;
+  readonly pagesNeedMost?: boolean;
+}
+
 /** The inboxes whose conversations are due after some minutes, while single pages are read. */
 async function dueAfter(
   { writer, clock }: TestMirror,
   minutes: number,
-  { perDay = 480, resting }: { perDay?: number; resting?: string } = {},
+  { perDay = 480, resting, pagesNeedMost = false }: DueOptions = {},
 ): Promise<string[]> {
   clock.advance(minutes * MINUTE);
   await markDue(writer.schedules, CRONS, clock.now());
@@ -26,6 +32,7 @@ async function dueAfter(
     readsPages: true,
     isBeingRead: () => false,
     isResting: ({ list, inboxId }) => list === 'conversations' && inboxId === resting,
+    pagesNeedMost,
     now: clock.now(),
   });
   return due.flatMap(({ key }) => (key.list === 'conversations' ? [key.inboxId!] : []));
@@ -95,4 +102,13 @@ test('a walk that is too long to save keeps the others from being walked again',
 test('a list that the daemon lets rest does not keep the others from being walked again', async () => {
   const mirror = await halfRead(3);
   expect(await dueAfter(mirror, 20, { resting: mirror.long })).toContain(mirror.short);
+});
+
+test('while the schedule needs most requests for single pages, lists are walked at their slots alone', async () => {
+  const mirror = await halfRead(3);
+  await mirror.sync({ lists: ['conversations'] });
+  expect(await dueAfter(mirror, 20, { pagesNeedMost: true })).toEqual([]);
+  expect((await dueAfter(mirror, 60, { pagesNeedMost: true })).toSorted()).toEqual(
+    [mirror.short, mirror.long].toSorted(),
+  );
 });

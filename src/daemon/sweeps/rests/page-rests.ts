@@ -5,6 +5,9 @@ import { Backoff } from './backoff.ts';
 /** Once two pages of a list in a row could not be read, the second one rests for at least this many ms. */
 const LONG_REST_MS = HOUR;
 
+/** A list of which a page was refused or wrong rests for this long. */
+export const FAULTY_REST = { firstMs: 10 * MINUTE, longestMs: 10 * MINUTE };
+
 /** The pages of conversations that could not be read, and their lists. Times are monotonic ms. */
 export class PageRests {
   readonly #pages = new Backoff({ firstMs: 10 * MINUTE, longestMs: 4 * HOUR });

@@ -89,6 +89,12 @@ const URGENT = 0.8;
  */
 const CHEAP = 0.6;
 
+/**
+ * While the schedule needs more than this share of the requests for pages, no spare walk begins: beside four
+ * of them, the pages get a third of the pace.
+ */
+const MOST_BESIDE_SPARES = 1 / 3;
+
 /** The usual value is the geometric mean of about this many of the last values. */
 const REMEMBERED = 200;
 
@@ -178,6 +184,19 @@ export class PagePlan {
     }
     this.#remember(best.value);
     return { page: best.page, why: 'value' };
+  }
+
+  /**
+   * True if the schedule needs more requests for pages than spare walks (`agenda.ts`) would leave them.
+   * @param rests true for a page that cannot be read now
+   */
+  needsMost(
+    cover: Cover | null,
+    requestsUntil: (at: number) => number,
+    rests: (page: PlannedPage) => boolean,
+  ): boolean {
+    const pages = this.all().filter((page) => !rests(page));
+    return cover !== null && shareOf(pages, cover, requestsUntil) > MOST_BESIDE_SPARES;
   }
 
   #nextUnread(pages: readonly PlannedPage[], { now }: Moment): PlannedPage | undefined {

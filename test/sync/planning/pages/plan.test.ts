@@ -221,6 +221,33 @@ test('a schedule that asks for more than the budget gets every request, the olde
   expect([...new Set(inboxes.slice(50))]).toEqual(['schedule 1']);
 });
 
+describe('the schedule needs more requests than spare walks would leave', () => {
+  const cover: Cover = [{ since: NOW, deadline: NOW + DAY }];
+  const spread: Cover = [cover[0], { since: NOW + HOUR, deadline: NOW + 2 * DAY }];
+
+  test('if its pages need more than a third of them', () => {
+    for (const [pages, needsMost] of [
+      [120, false],
+      [140, true],
+    ] as const) {
+      const plan = planOf(listOf('1', pages, NOW - HOUR));
+      expect(plan.needsMost(cover, evenly(NOW), NOBODY)).toBe(needsMost);
+      expect(plan.needsMost(null, evenly(NOW), NOBODY), 'before the first slot').toBe(false);
+    }
+  });
+
+  test('not for pages that can be read on a later day, or that were read', () => {
+    const plan = planOf(listOf('1', 140, NOW + 1));
+    expect(plan.needsMost(spread, evenly(NOW), NOBODY)).toBe(false);
+  });
+
+  test('not for pages that rest', () => {
+    const plan = planOf(listOf('1', 140, NOW - HOUR), listOf('2', 100, NOW - HOUR));
+    expect(plan.needsMost(cover, evenly(NOW), ({ inboxId }) => inboxId === '1')).toBe(false);
+    expect(plan.needsMost(cover, evenly(NOW), ({ inboxId }) => inboxId === '2')).toBe(true);
+  });
+});
+
 describe('what a page is usually worth', () => {
   const NEWEST = { rates: new Rates(), timeline: new Timeline(NOW + 9 * DAY) };
   /** Chooses the only page of a list this often, each time this many hours after its last reading. */

@@ -166,7 +166,7 @@ interface ByPages {
 /**
  * True for a list of conversations without bookmarks that was not read since its slot: the spare walks of
  * other lists would take most of the pace from its walk. False while the list rests, or if its walk saves
- * requests after refused tokens, which leaves half of the pace to others.
+ * requests after refused tokens, which leaves half of the pace to others. A long list never saves.
  */
 function isBehind(
   { key, latest, rest }: ListPast,

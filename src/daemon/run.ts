@@ -124,10 +124,13 @@ async function waitUntilWhole(
 }
 
 /** Waits for the stop. */
-async function park({ signal }: Io, { log }: Session, cause: string): Promise<void> {
-  log.error(
+async function park({ signal }: Io, session: Session, cause: string): Promise<void> {
+  session.log.error(
     { cause },
     'the daemon sends nothing more: stop it, do what the cause says or restore a backup, start it',
   );
-  if (!signal.aborted) await once(signal, 'abort');
+  if (signal.aborted) return;
+  // Another file that takes the mirror's place now must not get its log.
+  watchMirrorFile(session, signal);
+  await once(signal, 'abort');
 }

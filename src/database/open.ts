@@ -6,12 +6,17 @@ import type { Database } from './database.ts';
  * @param url `file:…` or `postgresql://…`
  * @param busyTimeoutMs on SQLite, how long a statement waits for another program's lock; meanwhile the whole
  *   process is blocked. PostgreSQL has its own lock timeout and blocks nothing.
+ * @param leavesLog on SQLite, for a command that only reads: closing it saves and deletes no log, except as
+ *   SQLite does
  * @throws MirrorError `DATABASE` if it cannot be opened, is locked, or a newer program has migrated it;
  *   `CONFIG` if it is no database or another program's
  */
-export async function openDatabase(url: string, busyTimeoutMs = 10_000): Promise<Database> {
+export async function openDatabase(
+  url: string,
+  { busyTimeoutMs = 10_000, leavesLog = false } = {},
+): Promise<Database> {
   if (isPostgres(url)) return await (await import('./postgresql/open.ts')).openPostgres(url);
-  return await (await import('./sqlite/open.ts')).openSqlite(url, busyTimeoutMs);
+  return await (await import('./sqlite/open.ts')).openSqlite(url, { busyTimeoutMs, leavesLog });
 }
 
 /** Whether an address names a PostgreSQL server. */

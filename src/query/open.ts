@@ -46,5 +46,5 @@ export async function openToRead(url: string): Promise<Database> {
  */
 export async function openExisting(url: string): Promise<Database> {
   await (await openReadOnly(url)).close();
-  return await openDatabase(url);
+  return await openDatabase(url, { leavesLog: true });
 }

@@ -185,7 +185,8 @@ async function openSharedMirror({ databaseUrl }: Config, { unattended }: Session
   const path = sqliteFile(databaseUrl);
   // A missing file is created.
   if (path !== null) isReadable(path);
-  return mirrorOn(await openDatabase(databaseUrl, unattended ? UNATTENDED_BUSY_TIMEOUT_MS : undefined));
+  const busyTimeoutMs = unattended === true ? UNATTENDED_BUSY_TIMEOUT_MS : undefined;
+  return mirrorOn(await openDatabase(databaseUrl, { busyTimeoutMs }));
 }
 
 /** The clock that all processes of the mirror share, adjusted once a minute while the session is open. */

@@ -81,6 +81,33 @@ test('a daemon whose file is exchanged parks, and the old file’s log does not 
   restored.close();
 });
 
+/** The requests in the ledger of a whole file. */
+function sent(path: string): number {
+  const file = new Sqlite(path);
+  try {
+    expect(file.pragma('integrity_check', { simple: true })).toBe('ok');
+    return Number(file.prepare('SELECT count(*) FROM requests').pluck().get());
+  } finally {
+    file.close();
+  }
+}
+
+test('a daemon whose file is renamed, and later replaced, saves its log into the first only', async () => {
+  const house = await running();
+  const { path, program } = house;
+  const database = new Sqlite(path);
+  database.exec(`VACUUM INTO '${path}.backup'`);
+  database.close();
+  renameSync(path, `${path}.aside`);
+  await house.parked();
+  expect(existsSync(`${path}-wal`)).toBe(true);
+  renameSync(`${path}.backup`, path);
+  await expect.poll(() => existsSync(`${path}-wal`), { timeout: 5000 }).toBe(false);
+  await house.stops();
+  expect(sent(`${path}.aside`)).toBe(program.sandbox.arrivals.length);
+  expect(sent(path)).toBeGreaterThan(0);
+});
+
 test('a daemon whose file cannot be looked at for seconds keeps sending', async () => {
   const { path, daemon, program, health, stops } = await running();
   // A link to itself in its place: each look at the name fails, and the open file is as before.

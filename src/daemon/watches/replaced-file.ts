@@ -14,9 +14,9 @@ const FILE_POLL_MS = SECOND;
 export function watchMirrorFile({ mirror }: Session, until: AbortSignal): AbortSignal {
   const replaced = new AbortController();
   const check = (): void => {
+    // Also after the loss: another file may take the place of one that was moved away.
     const path = mirror.lostFile();
-    if (path === null) return;
-    clearInterval(poll);
+    if (path === null || replaced.signal.aborted) return;
     replaced.abort(new MirrorError('DATABASE', lost(path, mirror.name), { isDamage: true }));
   };
   const poll = setInterval(check, FILE_POLL_MS);

@@ -37,36 +37,53 @@ const SIDE_FILES = ['-wal', '-shm'];
 
 /** The files of an open database, as they were when it was opened. */
 export interface OpenFiles {
+  /** Remembers the side files, once the database is open in WAL mode. */
+  rememberSides(): void;
   /**
    * The path of the first file that was deleted or replaced since, or of the database if it became smaller;
-   * null if there is none. If the database was replaced, the side files are deleted, provided that they are
-   * the old ones: SQLite would read the old log into the new database. A smaller one keeps them: a person may
-   * have run VACUUM. So does a link that leads to another file: the old one still exists.
+   * null if there is none.
    */
   lost(): string | null;
+  /**
+   * The file that has the database's name now. Behind a link it is the name that the link led to at the
+   * opening: if the link leads to another file now, the opened one still exists.
+   */
+  atName(): 'opened' | 'another' | 'none';
+  /** Deletes the side files, provided that they are the remembered ones. */
+  removeSides(): void;
 }
 
-/** Remembers the files of a database that is open in WAL mode. */
+/** Remembers a database before it is opened: to open it may take minutes, and another may take its place. */
 export function rememberFiles(path: string): OpenFiles {
   const target = targetOf(path);
-  const opened = new Map(
-    [path, target, ...SIDE_FILES.map((side) => target + side)].map((file) => [file, identity(file)]),
-  );
+  const sides = SIDE_FILES.map((side) => target + side);
+  const opened = new Map([path, target].map((file) => [file, identity(file)]));
   const isUnchanged = (file: string): boolean | null => isAsOpened(file, opened.get(file) ?? null);
   const isLost = (file: string): boolean => isUnchanged(file) === false;
   // The program never makes it smaller. Its header cannot be read here: closing another descriptor of the
   // file would release the locks of SQLite in this process.
-  let largest = sizeOf(path);
+  let largest = 0;
+  const atName = (): 'opened' | 'another' | 'none' => {
+    const file = lookAt(target);
+    // A failed look shows nothing of the file, which is open.
+    if (file === undefined || identityOf(file) === opened.get(target)) return 'opened';
+    return file === null ? 'none' : 'another';
+  };
   return {
+    rememberSides() {
+      for (const side of sides) opened.set(side, identity(side));
+      largest = sizeOf(path);
+    },
     lost() {
-      if (isLost(target)) {
-        for (const side of SIDE_FILES) if (isUnchanged(target + side) === true) removeQuietly(target + side);
-        return path;
-      }
+      if (atName() !== 'opened') return path;
       const size = lookAt(path)?.size ?? largest;
       if (size < largest) return path;
       largest = size;
       return [...opened.keys()].find(isLost) ?? null;
+    },
+    atName,
+    removeSides() {
+      for (const side of sides) if (isUnchanged(side) === true) removeQuietly(side);
     },
   };
 }

@@ -17,39 +17,40 @@ import type { PrismaClient } from '../generated/sqlite/client.ts';
 import { migrate, refuseUnfit } from '../migrations/migrate.ts';
 import { sqlite } from './dialect.ts';
 import { asOpeningError, asSqliteError } from './errors.ts';
-import {
-  databaseBytes,
-  makePrivateFile,
-  type OpenFiles,
-  rememberFile,
-  rememberFiles,
-  sqlitePath,
-} from './file.ts';
+import { databaseBytes, makePrivateFile, rememberFile, rememberFiles, sqlitePath } from './file.ts';
 import { keepStatements } from './kept-statements.ts';
+import { keepLog, type Keeper, leaveLog } from './log.ts';
 
 /**
  * Opens a mirror in a file; creates the file if it is missing.
  * @param url `file:…`
  * @param busyTimeoutMs how long a statement waits for another program's lock
+ * @param leavesLog closing it saves and deletes no log, except as SQLite does
  * @throws MirrorError `DATABASE`, or `CONFIG` for a file that is no database or is another program's
  */
-export async function openSqlite(url: string, busyTimeoutMs: number): Promise<Database> {
+export async function openSqlite(
+  url: string,
+  { busyTimeoutMs, leavesLog }: { busyTimeoutMs: number; leavesLog: boolean },
+): Promise<Database> {
   const path = sqlitePath(url);
   makePrivateFile(path);
+  const files = rememberFiles(path);
   const factory = new PrismaBetterSqlite3({ url: path, timeout: busyTimeoutMs });
   const connection = await open(factory, path);
   keepStatements(connection);
-  let files: OpenFiles | undefined;
-  const database = serialised(connection, path, () => files?.lost() ?? null);
+  const keeper = leavesLog ? leaveLog(connection, files) : keepLog(connection, files);
+  const database = serialised(connection, path, keeper);
   try {
     // The file of another program keeps its journal mode.
     await refuseUnfit(database);
     // WAL: other processes can read while a page is written. FULL: the ledger survives a power cut.
     await switchToWal(database, busyTimeoutMs);
+    // The first read in this mode makes the side files.
+    await database.query('SELECT count(*) FROM sqlite_schema');
+    files.rememberSides();
     await database.execute('PRAGMA synchronous = FULL');
     await database.execute('PRAGMA foreign_keys = ON');
     await migrate(database, factory);
-    files = rememberFiles(path);
     return database;
   } catch (error) {
     await connection.dispose();
@@ -93,6 +94,7 @@ export async function openSqliteForReading(
 ): Promise<Database> {
   const path = sqlitePath(url);
   if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) throw noMirror(path);
+  const file = rememberFile(path);
   const connection = await open(
     new PrismaBetterSqlite3({ url: path, readonly: true, fileMustExist: true }),
     path,
@@ -100,8 +102,7 @@ export async function openSqliteForReading(
   keepStatements(connection);
   keepDigits(connection);
   connection.getConnectionInfo = () => ({ maxBindValues: MOST_VARIABLES, supportsRelationJoins: false });
-  const file = rememberFile(path);
-  const database = serialised(connection, path, file.lost);
+  const database = serialised(connection, path, leaveLog(connection, file));
   return {
     ...database,
     async query(sql, ...parameters) {
@@ -133,7 +134,7 @@ async function open(factory: SqlDriverAdapterFactory, name: string): Promise<Sql
  * Runs all work on the one connection in turn. A statement of one caller beside another's open transaction
  * would become part of that transaction: a ledger row could vanish with its roll-back.
  */
-function serialised(connection: SqlDriverAdapter, name: string, lostFile: Database['lostFile']): Database {
+function serialised(connection: SqlDriverAdapter, name: string, { lost, close }: Keeper): Database {
   const queue = serialQueue();
   let closed: Promise<void> | undefined;
   const inTurn = async <Result>(work: () => Promise<Result>): Promise<Result> => {
@@ -167,13 +168,8 @@ function serialised(connection: SqlDriverAdapter, name: string, lostFile: Databa
     typed: (work) => inTurn(async () => await work(await (client ??= loadClient()))),
     serverTime: () => Promise.resolve(null),
     bytes: () => Promise.resolve(databaseBytes(name)),
-    lostFile,
+    lostFile: lost,
     asError: (error) => asSqliteError(error, name),
-    close: () =>
-      (closed ??= queue(async () => {
-        await connection.dispose();
-        // SQLite leaves the log of a replaced file beside the new one.
-        lostFile();
-      })),
+    close: () => (closed ??= queue(close)),
   };
 }

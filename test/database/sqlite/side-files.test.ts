@@ -9,12 +9,14 @@ test('beside a replaced database, only a side file that is surely the old one is
   const [log, index] = [`${path}-wal`, `${path}-shm`];
   for (const file of [path, log, index]) writeFileSync(file, 'old');
   const files = rememberFiles(path);
+  files.rememberSides();
   writeFileSync(`${path}.new`, 'new');
   renameSync(`${path}.new`, path);
   // Each look at a link to itself fails.
   rmSync(log);
   symlinkSync(basename(log), log);
-  expect(files.lost()).toBe(path);
+  expect([files.lost(), files.atName()]).toEqual([path, 'another']);
+  files.removeSides();
   expect(lstatSync(log).isSymbolicLink()).toBe(true);
   expect(lstatSync(index, { throwIfNoEntry: false })).toBeUndefined();
 });
@@ -25,8 +27,10 @@ test('a replaced database is lost although its old side file cannot be removed',
   // A folder is no file to remove.
   mkdirSync(`${path}-wal`);
   const files = rememberFiles(path);
+  files.rememberSides();
   writeFileSync(`${path}.new`, 'new');
   renameSync(`${path}.new`, path);
+  files.removeSides();
   expect(files.lost()).toBe(path);
 });
 

@@ -1,0 +1,56 @@
+import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils';
+import { statementsOn } from '../adapter.ts';
+import { sqlite } from './dialect.ts';
+import type { OpenFiles } from './file.ts';
+
+/** Watches the files of an open database, and closes it. */
+export interface Keeper {
+  lost(): string | null;
+  close(): Promise<void>;
+}
+
+/**
+ * Saves the write-ahead log of a database into its file where SQLite would not: when the file has another
+ * name now, and when this program closes it and another still has it open. If that fails, no error is thrown:
+ * the log stays as it is, and the next statement that needs the disk reports the fault.
+ */
+export function keepLog(connection: SqlDriverAdapter, files: OpenFiles): Keeper {
+  const { query, execute } = statementsOn(connection, sqlite);
+  /** @returns whether the file has all of the log; false while a reader needs old rows */
+  const save = async (mode: 'PASSIVE' | 'TRUNCATE'): Promise<boolean> => {
+    type Counts = { readonly log: number; readonly checkpointed: number };
+    const [pages] = await query<Counts>(`PRAGMA wal_checkpoint(${mode})`);
+    // Both are -1 while another program saves the log.
+    return pages !== undefined && pages.log >= 0 && pages.log === pages.checkpointed;
+  };
+  /** Waits for no other program. Writers wait for the second step only, which is short. */
+  const saveAndEmpty = async (): Promise<boolean> => {
+    await execute('PRAGMA busy_timeout = 0');
+    return (await save('PASSIVE')) && (await save('TRUNCATE'));
+  };
+  return {
+    lost() {
+      const path = files.lost();
+      const atName = files.atName();
+      // It waits for no lock. A deleted log can still be read: closing the database tries again.
+      if (atName !== 'opened') void execute('PRAGMA wal_checkpoint(PASSIVE)').catch(() => 0);
+      // SQLite would read the log into the other file. Without another file, a person may put the opened one
+      // back, which needs its log.
+      if (atName === 'another') files.removeSides();
+      return path;
+    },
+    async close() {
+      // A log that was deleted is not shared: to save it could damage what another program has written since.
+      const isShared = files.atName() !== 'opened' || files.lost() === null;
+      const isSaved = isShared && (await saveAndEmpty().catch(() => false));
+      await connection.dispose();
+      const atName = files.atName();
+      if (atName === 'another' || (atName === 'none' && isSaved)) files.removeSides();
+    },
+  };
+}
+
+/** For a command that only reads: it saves and deletes no log. */
+export function leaveLog(connection: SqlDriverAdapter, { lost }: Pick<OpenFiles, 'lost'>): Keeper {
+  return { lost, close: () => connection.dispose() };
+}

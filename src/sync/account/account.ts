@@ -32,7 +32,10 @@ export type PagesByToken = ReadonlyMap<string | null, Page>;
 const SHORTEST_TEST_MS = 5 * MINUTE;
 export const LONGEST_TEST_MS = HOUR;
 
-/** A test that failed is repeated after this many ms: else each list of a pass would repeat it. */
+/**
+ * A test that failed twice in a row is repeated after this many ms: else each list of a pass would repeat it.
+ * One failure may be a passing one.
+ */
 const FAILED_TEST_MS = MINUTE;
 
 /** At most this many pages of inboxes are read before the first one is applied. */
@@ -110,8 +113,10 @@ export class AccountCheck {
     const access = this.accessId();
     try {
       await this.readInboxes(client, options, false);
+      this.#failed = null;
     } catch (error) {
-      const until = this.#deps.clock.monotonic() + FAILED_TEST_MS;
+      const waitMs = this.#failed?.access === access ? FAILED_TEST_MS : 0;
+      const until = this.#deps.clock.monotonic() + waitMs;
       if (reachOf(error) === 'list') this.#failed = { access, error, until };
       throw error;
     }
@@ -129,8 +134,8 @@ export class AccountCheck {
     send: () => Promise<Answer>,
   ): Promise<Answer> {
     for (;;) {
-      await this.prove(client, options);
       const before = this.accessId();
+      await this.prove(client, options);
       const [answer] = await Promise.allSettled([send()]);
       const after = this.accessId();
       if (after !== before) await this.prove(client, options);

@@ -88,8 +88,9 @@ function compare(known: readonly KnownInbox[], listed: readonly ListedInbox[], i
   const agreeing = present.filter(({ id, email }) => isKnownSame(email, emails.get(id))).length;
   const contradicting = present.length - alike;
   // Ids alone say little where most of the known addresses are others: a test system may have the same ids.
-  // Behind the proven access one address may be the only known one, and may have been changed.
-  const isOutvoted = contradicting > agreeing && (contradicting > 1 || !isProven);
+  // Behind the proven access a team may have changed the only address that the mirror knows.
+  const isOnlyAddress = isProven && present.filter(({ email }) => normalised(email) !== '').length === 1;
+  const isOutvoted = contradicting > agreeing && !isOnlyAddress;
   const same = isOutvoted ? agreeing : alike;
   const knownIds = new Set((isProven ? known : expected).map(({ id }) => id));
   // A row may be listed twice.

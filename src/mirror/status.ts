@@ -156,14 +156,25 @@ async function readLists(database: Database, now: number): Promise<ListStatus[]>
     const reading = key.list === 'conversations' ? readings.get(key.inboxId ?? '') : undefined;
     if (reading === undefined) lists.push(status);
     else {
-      const { rejected, withoutId } = unreadable.get(key.inboxId ?? '') ?? NONE_UNREADABLE;
-      lists.push({ ...status, rejected, withoutId, completeAsOf: asOf(status.completeAsOf, reading) });
+      const rows = unreadableOf(status, unreadable.get(key.inboxId ?? ''));
+      lists.push({ ...status, ...rows, completeAsOf: asOf(status.completeAsOf, reading) });
     }
   }
   return lists;
 }
 
-const NONE_UNREADABLE = { rejected: 0, withoutId: 0 };
+/**
+ * The unreadable rows of a list whose pages are read singly. Until its latest walk is complete, rows without
+ * an id count by the pages or by the walk, whichever has more: both may have met the same ones.
+ */
+function unreadableOf(
+  { newestByState, withoutId: ofWalk }: Pick<ListStatus, 'newestByState' | 'withoutId'>,
+  { rejected, withoutId }: Pick<ListStatus, 'rejected' | 'withoutId'> = { rejected: 0, withoutId: 0 },
+): Pick<ListStatus, 'rejected' | 'withoutId'> {
+  const isComplete = newestSweep(newestByState)?.state === 'complete';
+  const more = isComplete ? 0 : Math.max(0, ofWalk - withoutId);
+  return { rejected: rejected + more, withoutId: withoutId + more };
+}
 
 /** The live rows of a list that was empty, of which only those that were asked for are stored; else null. */
 async function leftOutByEmpty(

@@ -79,7 +79,10 @@ function sideOf(direction: Direction, id: string, ids: readonly string[]): PageS
   return first !== undefined && isBeyond(direction, first, id) ? 'start' : 'end';
 }
 
-/** Deletes the rows that earlier readings could not read in the range of a page, and that it lacks now. */
+/**
+ * Deletes the rows that earlier readings could not read in the range of a page, and that it lacks now. Rows
+ * without an id stay: nothing shows that the page lacks them.
+ */
 async function dropAbsentRejects(
   tx: Sql,
   { texts }: Dialect,
@@ -91,8 +94,9 @@ async function dropAbsentRejects(
   const last = sqlOrder(`$${bounds.length + 2}`);
   const isWithinReach = reach === null ? 'TRUE' : `NOT ${sqlOrder('item_id')} ${beyond} ${last}`;
   await tx.execute(
-    `DELETE FROM rejects WHERE list = 'conversations' AND inbox_id = $1 AND ${isBeyondStart}
-       AND ${isWithinReach} AND item_id NOT IN (SELECT value FROM ${texts('$2', 'ids')})`,
+    `DELETE FROM rejects WHERE list = 'conversations' AND inbox_id = $1 AND item_id IS NOT NULL
+       AND ${isBeyondStart} AND ${isWithinReach}
+       AND item_id NOT IN (SELECT value FROM ${texts('$2', 'ids')})`,
     inboxId,
     JSON.stringify(ids),
     ...bounds,

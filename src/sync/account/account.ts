@@ -33,8 +33,8 @@ const SHORTEST_TEST_MS = 5 * MINUTE;
 export const LONGEST_TEST_MS = HOUR;
 
 /**
- * A test that failed twice in a row is repeated after this many ms: else each list of a pass would repeat it.
- * One failure may be a passing one.
+ * After two refusals or wrong answers in a row, a test is repeated after this many ms: else each list of a
+ * pass would repeat it.
  */
 const FAILED_TEST_MS = MINUTE;
 
@@ -75,7 +75,7 @@ export class AccountCheck {
     this.#deps = deps;
   }
 
-  /** What the mirror knows of its account. */
+  /** The mirror's record of its account. */
   async known(): Promise<KnownAccount> {
     return await this.#deps.mirror.account();
   }
@@ -117,7 +117,9 @@ export class AccountCheck {
     } catch (error) {
       const waitMs = this.#failed?.access === access ? FAILED_TEST_MS : 0;
       const until = this.#deps.clock.monotonic() + waitMs;
-      if (reachOf(error) === 'list') this.#failed = { access, error, until };
+      // If the access has changed meanwhile, the error may be of another one.
+      const isOfAccess = this.accessId() === access;
+      if (isOfAccess && reachOf(error) === 'list') this.#failed = { access, error, until };
       throw error;
     }
   }

@@ -9,15 +9,18 @@ import { count, firstInbox, removeConversations, tampered } from '../../support/
 
 type Figures = Pick<ListStatus, 'rejected' | 'withoutId'>;
 
-/** A mirror of 25 conversations on three pages, and a service that changes the rows that `odd` selects. */
-async function oddMirror(change: (row: Record<string, unknown>) => void): Promise<{
+/** A mirror of some conversations, 25 on three pages, and a service that changes the rows of `odd`. */
+async function oddMirror(
+  change: (row: Record<string, unknown>) => void,
+  rows = 25,
+): Promise<{
   mirror: PageMirror;
   odd: Set<string>;
   /** The unreadable rows of the list, as the status has them. */
   figures: () => Promise<Figures>;
 }> {
   const odd = new Set<string>();
-  const mirror = await pageMirror({}, [25], (http) =>
+  const mirror = await pageMirror({}, [rows], (http) =>
     tampered((page, path) => {
       if (!path.endsWith('/conversations')) return;
       for (const row of page.results) if (odd.has(String(row['id']))) change(row);
@@ -68,6 +71,23 @@ describe('the status of a list whose pages are read singly', () => {
     odd.clear();
     await mirror.readAll();
     expect(await figures()).toEqual({ rejected: 0, withoutId: 0 });
+  });
+
+  test('counts the rows of a list of one page none of which has an id', async () => {
+    const { mirror, odd, figures } = await oddMirror(removeId, 8);
+    for (const id of firstInbox(mirror.sandbox).conversations.order) odd.add(id);
+    await readFirstPage(mirror);
+    expect(await figures()).toEqual({ rejected: 8, withoutId: 8 });
+  });
+
+  test('counts rows without an id that a walk in progress has met', async () => {
+    const { mirror, odd, figures } = await oddMirror(removeId);
+    odd.add(firstInbox(mirror.sandbox).conversations.order[1]!);
+    mirror.sandbox.script(({ path }) =>
+      /conversations\?.*next_page/.test(path) ? { status: 401 } : undefined,
+    );
+    await mirror.sync();
+    expect(await figures()).toEqual({ rejected: 1, withoutId: 1 });
   });
 
   test('counts an unreadable row no longer once the service has deleted it', async () => {

@@ -38,7 +38,7 @@ export interface Outlook {
   readonly rows: number;
   /**
    * The share of these rows that has probably not changed since it was read, 0 to 1. A row that could not be
-   * read the last time has changed.
+   * read the last time counts as changed.
    */
   readonly current: number;
   /** Epoch ms; null without pages. */

@@ -28,20 +28,24 @@ export function keepLog(connection: SqlDriverAdapter, files: OpenFiles): Keeper 
     await execute('PRAGMA busy_timeout = 0');
     return (await save('PASSIVE')) && (await save('TRUNCATE'));
   };
+  /** For a file without a name: a new one would share its log. It waits for no lock. */
+  const saveAndRemove = async (): Promise<void> => {
+    if ((await save('PASSIVE')) && files.atName() === 'none') files.removeSides();
+  };
   return {
     lost() {
       const path = files.lost();
       const atName = files.atName();
-      // It waits for no lock. A deleted log can still be read: closing the database tries again.
-      if (atName !== 'opened') void execute('PRAGMA wal_checkpoint(PASSIVE)').catch(() => 0);
-      // SQLite would read the log into the other file. Without another file, a person may put the opened one
-      // back, which needs its log.
+      // A log that is not saved stays: a person may put the file back, which needs it.
+      if (atName === 'none') void saveAndRemove().catch(() => undefined);
+      // SQLite would read the log into the other file. It is not saved: the other file's user may share it.
       if (atName === 'another') files.removeSides();
       return path;
     },
     async close() {
-      // A log that was deleted is not shared: to save it could damage what another program has written since.
-      const isShared = files.atName() !== 'opened' || files.lost() === null;
+      // A log that was deleted, or that the user of another file may share, is not saved: the file could be
+      // damaged.
+      const isShared = files.atName() === 'none' || files.lost() === null;
       const isSaved = isShared && (await saveAndEmpty().catch(() => false));
       await connection.dispose();
       const atName = files.atName();

@@ -7,15 +7,7 @@ import { openAndComplete } from '../../mirror/mirror.ts';
 import type { ScheduleReader } from '../../mirror/schedules.ts';
 import type { FailedSweeps, LatestSweep, SweepReader } from '../../mirror/sweeps/reader.ts';
 import { maySaveFor, MOST_RESTARTS } from '../pages/streak.ts';
-import {
-  earliestStart,
-  type FailedCosts,
-  failedCosts,
-  isDue,
-  type RestOptions,
-  restsUntil,
-  triedAgainAt,
-} from './due.ts';
+import { earliestStart, failedCosts, isDue, type RestOptions, restsUntil, triedAgainAt } from './due.ts';
 import {
   type Candidate,
   changeRate,
@@ -87,7 +79,7 @@ export async function readAgenda(
   const sweeps = await mirror.sweeps.latest();
   const readings = readsPages ? await mirror.bookmarks.oldestReadings() : null;
   const candidates: (Candidate & Pick<DueList, 'spent' | 'waits'>)[] = [];
-  const { lists, costs } = await listPasts(mirror, sweeps, { budget, readsPages });
+  const lists = await listPasts(mirror, sweeps, { budget, readsPages });
   const walkSlot = schedules.get('conversations')?.dueSince ?? null;
   const behind =
     readings === null
@@ -100,7 +92,7 @@ export async function readAgenda(
   // A list behind may have no end: once their walks have cost a day's requests, spare walks begin again.
   const mayDelay = turnsOf(spentBehind, budget) < PLACES;
   const allowsSpares = pagesNeedMost !== true && (behind.length === 0 || !mayDelay);
-  for (const { key, latest, failed, rest } of lists) {
+  for (const { key, latest, failed, rest, again } of lists) {
     const { dueSince: slot = null, nextAt = null } = schedules.get(key.list) ?? {};
     const bySlots = readings === null || key.list !== 'conversations';
     const since = bySlots
@@ -110,7 +102,6 @@ export async function readAgenda(
       bySlots && slot !== null && nextAt !== null ? earliestStart(slot.getTime(), nextAt.getTime()) : 0;
     const rests = rest !== null && rest.getTime() > now;
     const waits = rests && openAndComplete(latest).open !== undefined;
-    const again = failed === null ? null : triedAgainAt(failed, { budget, costs });
     if (isBeingRead(key) || !isDue(latest, since, { retryAt: again, countsFrom, now }) || (rests && !waits))
       continue;
     const spent = spentOn(latest, failed);
@@ -165,15 +156,18 @@ interface ByPages {
 
 /**
  * True for a list of conversations without bookmarks that was not read since its slot: the spare walks of
- * other lists would take most of the pace from its walk. False while the list rests, or if its walk saves
- * requests after refused tokens, which leaves half of the pace to others. A long list never saves.
+ * other lists would take most of the pace from its walk. False while the list rests or waits for its next try
+ * after a failure since the slot, or if its walk saves requests after refused tokens, which leaves half of
+ * the pace to others. A long list never saves.
  */
 function isBehind(
-  { key, latest, rest }: ListPast,
+  { key, latest, failed, rest, again }: ListPast,
   { slot, readings, budget, now }: ByPages & { budget: Budget },
 ): boolean {
   if (key.list !== 'conversations' || readings.has(key.inboxId ?? '')) return false;
   if (rest !== null && rest.getTime() > now) return false;
+  const hasFailedSince = failed !== null && slot !== null && failed.lastAt >= slot;
+  if (hasFailedSince && again !== null && again.getTime() > now) return false;
   const { open, complete } = openAndComplete(latest);
   const mustSave = open !== undefined && open.restarts >= MOST_RESTARTS && complete !== undefined;
   if (mustSave && maySaveFor(complete.pages, budget)) return false;
@@ -208,7 +202,7 @@ export async function nextWalk(
   const readings = await mirror.bookmarks.oldestReadings();
   const sweeps = await mirror.sweeps.latest();
   let first: number | null = null;
-  const { lists } = await listPasts(mirror, sweeps, { budget, readsPages: true });
+  const lists = await listPasts(mirror, sweeps, { budget, readsPages: true });
   for (const { key, latest, rest } of lists) {
     if (key.list !== 'conversations' || readings.has(key.inboxId ?? '')) continue;
     const ended = latest.filter(({ state }) => state === 'complete' || state === 'failed');
@@ -222,30 +216,31 @@ export async function nextWalk(
   return first;
 }
 
-/** A list with its newest sweeps, those that failed, and its rest, see {@link restsUntil}. */
+/** A list with its newest sweeps, those that failed, its rest ({@link restsUntil}) and its next try. */
 interface ListPast {
   readonly key: ListKey;
   readonly latest: readonly LatestSweep[];
   readonly failed: FailedSweeps | null;
   readonly rest: Date | null;
+  readonly again: Date | null;
 }
 
 async function listPasts(
   mirror: PlanningMirror,
   sweeps: ReadonlyMap<string, readonly LatestSweep[]>,
   options: Omit<RestOptions, 'costs'>,
-): Promise<{ lists: ListPast[]; costs: FailedCosts }> {
-  const pasts: Omit<ListPast, 'rest'>[] = [];
+): Promise<ListPast[]> {
+  const pasts: Pick<ListPast, 'key' | 'latest' | 'failed'>[] = [];
   for (const key of await sweepableLists(mirror)) {
     const latest = sweeps.get(listId(key)) ?? [];
     pasts.push({ key, latest, failed: await mirror.sweeps.failedSweeps(key, latest) });
   }
   const costs = failedCosts(pasts.map(({ failed }) => failed));
-  const lists = pasts.map(({ key, latest, failed }) => {
+  return pasts.map(({ key, latest, failed }) => {
     const rest = restsUntil(key, latest, failed, { ...options, costs });
-    return { key, latest, failed, rest };
+    const again = failed === null ? null : triedAgainAt(failed, { ...options, costs });
+    return { key, latest, failed, rest, again };
   });
-  return { lists, costs };
 }
 
 /** All lists, without those of suspected inboxes. */

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
@@ -50,6 +50,14 @@ const WRITE_ROW_2 = `
   file.exec("INSERT INTO settings (name, value) VALUES ('row 2', '1')");
   file.close();`;
 
+/** Writes many pages, and is killed before it saves its log. */
+const WRITE_AND_DIE = `
+  const file = require('better-sqlite3')(process.argv[1]);
+  file.pragma('journal_mode = WAL');
+  for (let row = 0; row < 60; row += 1)
+    file.exec("INSERT INTO settings (name, value) VALUES ('new " + row + "', hex(randomblob(3000)))");
+  process.kill(process.pid, 'SIGKILL');`;
+
 const sidesOf = (path: string): boolean[] => ['-wal', '-shm'].map((side) => existsSync(path + side));
 
 test.each(['before', 'after'] as const)(
@@ -89,19 +97,33 @@ test('a mirror that was renamed away is whole without the log, and leaves none a
   expect(added(aside)).toEqual(['row 1']);
 });
 
-test('a mirror that is renamed before another file takes its name is whole without the log', async () => {
+test('a mirror that is renamed away gets no pages of a backup that takes its name', async () => {
   const { path, aside, database, add } = await opened();
   await database.execute(`VACUUM INTO '${path}.backup'`);
-  await add('row 1');
+  const rows = Array.from({ length: 40 }, (_, row) => `row ${row}`);
+  for (const row of rows) await add(row);
+  renameSync(path, aside);
+  expect(database.lostFile()).toBe(path);
+  // The log is saved in the background.
+  await expect.poll(() => sidesOf(path)).toEqual([false, false]);
+  renameSync(`${path}.backup`, path);
+  spawnSync(process.execPath, ['-e', WRITE_AND_DIE, path]);
+  expect(database.lostFile()).toBe(path);
+  await database.close();
+  expect(added(aside)).toEqual(rows.toSorted());
+});
+
+test('a mirror whose name a new file takes before anybody looks gets no pages of it', async () => {
+  const { path, aside, database, add } = await opened();
+  await database.execute(`VACUUM INTO '${path}.backup'`);
+  for (let row = 0; row < 40; row += 1) await add(`row ${row}`);
   renameSync(path, aside);
   renameSync(`${path}.backup`, path);
+  spawnSync(process.execPath, ['-e', WRITE_AND_DIE, path]);
   expect(database.lostFile()).toBe(path);
-  expect(sidesOf(path)).toEqual([false, false]);
-  expect(addedAlone(aside)).toEqual(['row 1']);
-  await add('row 2');
   await database.close();
-  expect(added(aside)).toEqual(['row 1', 'row 2']);
-  expect(added(path)).toEqual([]);
+  // Its log is lost, and the file itself is whole.
+  expect(added(aside)).toEqual([]);
 });
 
 test('a mirror that is closed is whole without its log, although another program has it open', async () => {

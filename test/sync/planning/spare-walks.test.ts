@@ -74,6 +74,17 @@ test('a walk that failed keeps the other lists from being walked again only afte
   expect(await dueAfter(mirror, 1, { perDay: 4800 }), 'it rests for 15').toEqual([mirror.long]);
 });
 
+test('a list that waits for its next try after a failure does not keep the others from being walked again', async () => {
+  const mirror = await halfRead(9);
+  mirror.clock.advance(HOUR);
+  await markDue(mirror.writer.schedules, CRONS, mirror.clock.now());
+  mirror.sandbox.script(({ path }) =>
+    path.includes(`${mirror.long}/conversations?`) || path.includes('/tags?') ? { status: 400 } : undefined,
+  );
+  await mirror.sync();
+  expect(await dueAfter(mirror, 16)).toContain(mirror.short);
+});
+
 test("a walk that has cost a day's requests does not keep the other lists from being walked again", async () => {
   const mirror = await halfRead(5);
   expect(await dueAfter(mirror, 20, { perDay: 8 })).toEqual([mirror.long]);

@@ -23,8 +23,13 @@ export function keepLog(connection: SqlDriverAdapter, files: OpenFiles): Keeper 
     // Both are -1 while another program saves the log.
     return pages !== undefined && pages.log >= 0 && pages.log === pages.checkpointed;
   };
-  /** Waits for no other program. Writers wait for the second step only, which is short. */
+  /**
+   * Waits for no other program. Writers wait for the second step only, which is short. A connection that has
+   * written nothing leaves the log to the others.
+   */
   const saveAndEmpty = async (): Promise<boolean> => {
+    const [rows] = await query<{ readonly written: number }>('SELECT total_changes() AS written');
+    if (rows?.written === 0) return false;
     await execute('PRAGMA busy_timeout = 0');
     return (await save('PASSIVE')) && (await save('TRUNCATE'));
   };

@@ -30,8 +30,8 @@ export interface Database extends Sql {
   bytes(): Promise<number>;
   /**
    * The path of a file of the mirror that was deleted, replaced or cut since it was opened; null if there is
-   * none, and for a server. Saves the log of a file that has lost its name, and deletes the side files of a
-   * replaced one.
+   * none, and for a server. Saves the log of a file that has lost its name. Deletes its side files once the
+   * log is saved, or if another file has the name.
    */
   lostFile(): string | null;
   /** A known failure of the database as MirrorError `DATABASE`; every other error unchanged. */

@@ -1156,6 +1156,25 @@ describe('the same account', () => {
     expect((await mirror.sync()).lists.every(isComplete)).toBe(true);
   });
 
+  test('is read although wrong addresses came amid the tests of its new one', async () => {
+    const way = { address: 'http://first.example/v1' };
+    const { writer, client, clock } = await synced({ address: () => way.address });
+    const account = accountCheck({ mirror: writer, clock }, () => way.address);
+    let wrong = 2;
+    const listPage: Client['listPage'] = async (...call) => {
+      if (way.address.includes('wrong')) throw new MirrorError('REQUEST_REFUSED', 'no such path');
+      wrong -= 1;
+      if (wrong >= 0) way.address = 'http://wrong.example/v1';
+      return await client.listPage(...call);
+    };
+    const prove = async (): Promise<void> => {
+      way.address = 'http://moved.example/v1';
+      await account.prove({ ...client, listPage }, { reason: 'schedule' });
+    };
+    for (const _ of [1, 2]) await expect(prove()).rejects.toMatchObject({ code: 'REQUEST_REFUSED' });
+    await expect(prove()).resolves.toBeUndefined();
+  });
+
   test('is not recognised if its only inbox, or most of them, have other addresses', async () => {
     const mirror = await synced();
     for (const nth of [0, 1]) nthInbox(mirror.sandbox, nth).email = `other-${nth}@example.com`;

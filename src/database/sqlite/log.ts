@@ -10,8 +10,8 @@ export interface Keeper {
 }
 
 /**
- * Saves the write-ahead log of a database into its file where SQLite would not: when the file has another
- * name now, and when this program closes it and another still has it open. If that fails, no error is thrown:
+ * Saves the write-ahead log of a database into its file where SQLite would not: when no file has its name
+ * any more, and when this program closes it and another still has it open. If that fails, no error is thrown:
  * the log stays as it is, and the next statement that needs the disk reports the fault.
  */
 export function keepLog(connection: SqlDriverAdapter, files: OpenFiles): Keeper {

@@ -89,7 +89,7 @@ async function dropAbsentRejects(
   { bookmark: { inboxId, direction, afterId }, ids, reach }: PlacedPage,
 ): Promise<void> {
   const beyond = sqlBeyond(direction);
-  const bounds = [afterId, reach].filter((bound) => bound !== null && bound !== '');
+  const bounds = boundsOf(afterId, reach);
   const isBeyondStart = afterId === '' ? 'TRUE' : `${sqlOrder('item_id')} ${beyond} ${sqlOrder('$3')}`;
   const last = sqlOrder(`$${bounds.length + 2}`);
   const isWithinReach = reach === null ? 'TRUE' : `NOT ${sqlOrder('item_id')} ${beyond} ${last}`;
@@ -103,13 +103,18 @@ async function dropAbsentRejects(
   );
 }
 
+/** The ids that bound the range of a page: none before the first page, and none after the last. */
+function boundsOf(afterId: string, reach: string | null): string[] {
+  return [afterId, reach].flatMap((bound) => (bound === null || bound === '' ? [] : [bound]));
+}
+
 /** The live rows in the range of a page. @param reach the page's last id; null: the end of the list */
 async function readRange(
   tx: Sql,
   { inboxId, direction, afterId }: Bookmark,
   reach: string | null,
 ): Promise<ExpectedRow[]> {
-  const bounds = [afterId, reach].filter((bound) => bound !== null && bound !== '');
+  const bounds = boundsOf(afterId, reach);
   const ranges = sqlRanges(
     { direction, after: afterId, reach },
     { after: '$2', reach: `$${bounds.length + 1}` },

@@ -99,3 +99,28 @@ test('spare walks of short lists in no order leave a long list in order its page
   expect(late).toBeLessThan(24);
   expect((await count(database, walks)) - before, 'others are walked to spare').toBeGreaterThan(1.4 * 3 * 8);
 });
+
+test('pages of short lists in order leave a long list in no order what its walk needs', async () => {
+  const house = await pagesHouse({
+    limits: { pageSize: 10, perDay: 200, reserved: 10 },
+    stretchable: ['users', 'tags'],
+    sandbox: { conversations: [1300, 50], activityPerHour: 1 },
+  });
+  const { clock, database, sandbox } = house;
+  await house.start();
+  await clock.sleep(DAY);
+  const { id } = firstInbox(sandbox);
+  const lostAt = new Date(clock.now()).toISOString();
+  await database.execute(
+    `UPDATE bookmark_lists SET lost_at = '${lostAt}', lost_cause = 'positions' WHERE inbox_id = '${id}'`,
+  );
+  await clock.sleep(DAY);
+  let worst = 0;
+  for (let hour = 0; hour < 4 * 24; hour += 1) {
+    await clock.sleep(HOUR);
+    for (const { list, inboxId, completeAsOf } of (await house.status()).lists)
+      if (list === 'conversations' && inboxId === id)
+        worst = Math.max(worst, clock.now() - (completeAsOf?.getTime() ?? 0));
+  }
+  expect(worst / HOUR).toBeLessThan(60);
+});

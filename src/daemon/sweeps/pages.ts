@@ -99,12 +99,21 @@ export class PageReads {
     if (this.#deps.clock.monotonic() < this.#notBefore) return;
     await this.#load();
     if (this.#plan.size === 0) return;
-    while (this.#reads.size < PAGES_AT_ONCE) this.#start();
+    while (this.#reads.size < PAGES_AT_ONCE) {
+      const read: PageRead = { inboxId: null, stop: new AbortController(), ended: Promise.resolve() };
+      this.#reads.add(read);
+      read.ended = this.#run(read);
+    }
   }
 
   /** True while spare walks wait, so that the schedule's pages are read in time. */
   needMost(): boolean {
     return this.#plan.needsMost(this.#cover, this.#requestsUntil, this.#mayNotRead);
+  }
+
+  /** See `PagePlan.leaveToWalks`. */
+  leaveToWalks(requests: number): void {
+    this.#plan.leaveToWalks(requests);
   }
 
   /** Reads the bookmarks again before the next page. */
@@ -118,18 +127,13 @@ export class PageReads {
 
   /** Ends the reads that `which` selects, and all without a list yet. Waits until their pages are applied. */
   async stop(which: (key: ListKey) => boolean, why: Error): Promise<void> {
-    const isWanted = ({ inboxId }: PageRead): boolean => inboxId === null || which(conversationsOf(inboxId));
-    const stopped = [...this.#reads].filter(isWanted);
+    const stopped = [...this.#reads].filter(
+      ({ inboxId }) => inboxId === null || which(conversationsOf(inboxId)),
+    );
     for (const { stop } of stopped) stop.abort(why);
     await Promise.all(stopped.map(({ ended }) => ended));
     // The rates of the last minute are a small loss: a stop does not fail for them.
     await this.#save().catch(() => undefined);
-  }
-
-  #start(): void {
-    const read: PageRead = { inboxId: null, stop: new AbortController(), ended: Promise.resolve() };
-    this.#reads.add(read);
-    read.ended = this.#run(read);
   }
 
   async #run(read: PageRead): Promise<void> {
@@ -150,7 +154,7 @@ export class PageReads {
     }
     const page = this.#next();
     if (page === null) {
-      // With one list, the other read has it.
+      // With one list, the other read has it. Or the credit is for a walk.
       this.#deps.pacer.giveBack(1);
       return null;
     }
@@ -261,11 +265,8 @@ export class PageReads {
     if (clock.monotonic() < this.#loadAt) return;
     this.#rates ??= new Rates(await mirror.rates());
     this.#plan.load(await mirror.bookmarks.all());
-    const { cover, days } = coverOf(await mirror.schedules.all(), this.#plan.size, {
-      budget,
-      stretches,
-      now: clock.now(),
-    });
+    const options = { budget, stretches, now: clock.now() };
+    const { cover, days } = coverOf(await mirror.schedules.all(), this.#plan.size, options);
     this.#cover = cover;
     // The budget of 1 of a day that other mirrors have used up is no measure of what the lists can have.
     if (days !== this.#days && budget.isUsedUp !== true) {

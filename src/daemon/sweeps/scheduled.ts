@@ -158,7 +158,7 @@ export class ScheduledSweeps {
   async #plan(): Promise<void> {
     const { clock, mirror, budget } = this.#deps;
     const mustTest = this.#mustTest();
-    const due = await readAgenda(mirror, {
+    const { due, behind } = await readAgenda(mirror, {
       budget,
       readsPages: this.#pages !== null,
       isBeingRead: (key) => this.#isBeingRead(key),
@@ -167,6 +167,7 @@ export class ScheduledSweeps {
       pagesNeedMost: this.#pages?.needMost() === true,
       now: clock.now(),
     });
+    this.#pages?.leaveToWalks(behind);
     const now = clock.monotonic();
     this.#queue = this.#rests.withoutResting(due, this.#running.lists(), now);
     const wornFilling = ({ first, worn }: DueList): boolean => first && worn;

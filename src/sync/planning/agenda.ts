@@ -67,14 +67,21 @@ export interface DueList {
   readonly waits: boolean;
 }
 
+export interface Agenda {
+  /** The lists that are due at this moment and that nothing sweeps, in the order in which they begin. */
+  readonly due: DueList[];
+  /** Requests that the walks of the lists that delay spare walks will still cost. */
+  readonly behind: number;
+}
+
 /**
- * Reads the agenda: the lists that are due at this moment and that nothing sweeps, in the order in which they
- * begin. Compare `load/load.ts` (all schedules, on average) and `planner.ts` (the order, without a database).
+ * Reads the agenda. Compare `load/load.ts` (all schedules, on average) and `planner.ts` (the order, without a
+ * database).
  */
 export async function readAgenda(
   mirror: AgendaMirror,
   { budget, readsPages, isBeingRead, wantedSince, isResting, pagesNeedMost, now }: AgendaOptions,
-): Promise<DueList[]> {
+): Promise<Agenda> {
   const schedules = new Map((await mirror.schedules.all()).map((schedule) => [schedule.list, schedule]));
   const sweeps = await mirror.sweeps.latest();
   const readings = readsPages ? await mirror.bookmarks.oldestReadings() : null;
@@ -91,7 +98,8 @@ export async function readAgenda(
   const spentBehind = behind.reduce((sum, { latest, failed }) => sum + spentOn(latest, failed), 0);
   // A list behind may have no end: once their walks have cost a day's requests, spare walks begin again.
   const mayDelay = turnsOf(spentBehind, budget) < PLACES;
-  const allowsSpares = pagesNeedMost !== true && (behind.length === 0 || !mayDelay);
+  const delaying = mayDelay ? behind : [];
+  const allowsSpares = pagesNeedMost !== true && delaying.length === 0;
   for (const { key, latest, failed, rest, again } of lists) {
     const { dueSince: slot = null, nextAt = null } = schedules.get(key.list) ?? {};
     const bySlots = readings === null || key.list !== 'conversations';
@@ -112,7 +120,10 @@ export async function readAgenda(
       turns: turnsOf(spent, budget),
     });
   }
-  return inOrder(candidates).map((candidate) => dueList(candidate, budget));
+  return {
+    due: inOrder(candidates).map((candidate) => dueList(candidate, budget)),
+    behind: delaying.reduce((sum, { latest }) => sum + remainingCost(latest, budget), 0),
+  };
 }
 
 /** A due list with its claim to a place. */

@@ -41,7 +41,7 @@ export async function readWaiting(
   const swept = await runningSweeps(mirror, budget);
   const beingRead = new Set(swept.map(({ key }) => listId(key)));
   const isBeingRead = (key: ListKey): boolean => beingRead.has(listId(key));
-  const due = await readAgenda({ ...mirror, sweeps }, { budget, readsPages, isBeingRead, now });
+  const { due } = await readAgenda({ ...mirror, sweeps }, { budget, readsPages, isBeingRead, now });
   const waiting: DueList[] = [];
   for (const list of due.filter(({ waits }) => !waits)) (mayBegin(list, swept) ? swept : waiting).push(list);
   if (waiting.length === 0) return null;

@@ -16,12 +16,13 @@ const BUDGET = { perSecond: 1, perDay: 480, reserved: 0, pageSize: 10 };
 async function dueAfterAnHour({ writer, clock }: TestMirror): Promise<DueList[]> {
   clock.advance(HOUR);
   await markDue(writer.schedules, CRONS, clock.now());
-  return await readAgenda(writer, {
+  const { due } = await readAgenda(writer, {
     budget: BUDGET,
     readsPages: false,
     isBeingRead: () => false,
     now: clock.now(),
   });
+  return due;
 }
 
 /** Breaks the next pass off when the second page of conversations is requested. */

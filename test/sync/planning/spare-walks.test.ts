@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { HOUR, MINUTE } from '../../../src/core/clock.ts';
-import { readAgenda } from '../../../src/sync/planning/agenda.ts';
+import { type Agenda, readAgenda } from '../../../src/sync/planning/agenda.ts';
 import { cronsOf } from '../../../src/sync/planning/cron.ts';
 import { markDue } from '../../../src/sync/planning/due.ts';
 import { nthInbox } from '../../support/rows.ts';
@@ -20,14 +20,21 @@ interface DueOptions {
 }
 
 /** The inboxes whose conversations are due after some minutes, while single pages are read. */
-async function dueAfter(
+async function dueAfter(mirror: TestMirror, minutes: number, options: DueOptions = {}): Promise<string[]> {
+  return (await agendaAfter(mirror, minutes, options)).due.flatMap(({ key }) =>
+    key.list === 'conversations' ? [key.inboxId!] : [],
+  );
+}
+
+/** The agenda after some minutes, while single pages are read. */
+async function agendaAfter(
   { writer, clock }: TestMirror,
   minutes: number,
   { perDay = 480, resting, pagesNeedMost = false }: DueOptions = {},
-): Promise<string[]> {
+): Promise<Agenda> {
   clock.advance(minutes * MINUTE);
   await markDue(writer.schedules, CRONS, clock.now());
-  const due = await readAgenda(writer, {
+  return await readAgenda(writer, {
     budget: { ...BUDGET, perDay },
     readsPages: true,
     isBeingRead: () => false,
@@ -35,7 +42,6 @@ async function dueAfter(
     pagesNeedMost,
     now: clock.now(),
   });
-  return due.flatMap(({ key }) => (key.list === 'conversations' ? [key.inboxId!] : []));
 }
 
 /** Two lists without bookmarks, after a slot: the short one has been read, and some pages of the long one. */
@@ -66,6 +72,17 @@ test('a list without bookmarks is not walked again before all were read since th
   expect(await dueAfter(mirror, 20)).toEqual([mirror.long]);
   await mirror.sync({ lists: ['conversations'] });
   expect((await dueAfter(mirror, 20)).toSorted()).toEqual([mirror.short, mirror.long].toSorted());
+});
+
+test('the agenda says what the lists that were not read since their slot will still cost', async () => {
+  const mirror = await halfRead(3);
+  const [open] = await mirror.database.query<{ pages: number }>(
+    `SELECT pages FROM sweeps WHERE state = 'paused'`,
+  );
+  expect(open!.pages).toBeGreaterThan(0);
+  expect((await agendaAfter(mirror, 1)).behind).toBe(10 - open!.pages);
+  await mirror.sync({ lists: ['conversations'] });
+  expect((await agendaAfter(mirror, 1)).behind).toBe(0);
 });
 
 test('a walk that failed keeps the other lists from being walked again only after its rest', async () => {

@@ -95,6 +95,9 @@ const CHEAP = 0.6;
  */
 const MOST_BESIDE_SPARES = 1 / 3;
 
+/** Walks get at most this share of the requests for the pages of the greatest value, besides their own. */
+const MOST_FOR_WALKS = 0.9;
+
 /** The usual value is the geometric mean of about this many of the last values. */
 const REMEMBERED = 200;
 
@@ -119,6 +122,10 @@ export class PagePlan {
   #pages = new Map<string, PlannedPage[]>();
   /** Grows with each choice by the schedule's share; one is a page. */
   #owed = 0;
+  /** Requests that walks need before the next slot: see {@link leaveToWalks}. */
+  #walks = 0;
+  /** Grows with each choice by value by the share that walks need; one is a request for them. */
+  #owedToWalks = 0;
   /** The usual value of the pages that were chosen by their value, and how many choices it remembers. */
   #usual = { value: 0, of: 0 };
   /** The last choice was a page that was not read yet: they get half of the requests. */
@@ -155,8 +162,18 @@ export class PagePlan {
   }
 
   /**
-   * The page to read next; null if there is none. Behind a page that was not read yet may be any number of
-   * others, each of which shows itself by the one before: by their value alone they would wait for weeks.
+   * Lists that are walked whole were not read since their slot. Besides their own turns, their walks get the
+   * share that they need of the requests for the pages of the greatest value.
+   * @param requests that the walks will still cost
+   */
+  leaveToWalks(requests: number): void {
+    this.#walks = requests;
+  }
+
+  /**
+   * The page to read next; null if there is none, or if a walk needs the request more. Behind a page that was
+   * not read yet may be any number of others, each of which shows itself by the one before: by their value
+   * alone they would wait for weeks.
    * @param requestsUntil how many requests may be sent until an instant (epoch ms)
    * @param isExcluded true for a page that rests, or whose list is being read
    */
@@ -182,8 +199,17 @@ export class PagePlan {
         return { page: oldest, why: 'schedule' };
       }
     }
+    if (cover !== null && this.#isForWalk(requestsUntil(cover[0].deadline))) return null;
     this.#remember(best.value);
     return { page: best.page, why: 'value' };
+  }
+
+  /** @param until requests that may be sent until the next slot */
+  #isForWalk(until: number): boolean {
+    this.#owedToWalks += Math.min(MOST_FOR_WALKS, this.#walks / Math.max(1, CERTAIN * until));
+    if (this.#owedToWalks < 1) return false;
+    this.#owedToWalks -= 1;
+    return true;
   }
 
   /**

@@ -248,6 +248,32 @@ describe('the schedule needs more requests than spare walks would leave', () => 
   });
 });
 
+describe('walks of lists that were not read since their slot', () => {
+  /** Of 100 requests for pages after the slot of a long day, those that walks get. */
+  const left = (walks: number, pages: number): { walks: number; schedule: number; value: number } => {
+    const plan = planOf(listOf('1', pages, NOW - HOUR));
+    plan.leaveToWalks(walks);
+    const chosen = { walks: 0, schedule: 0, value: 0 };
+    const cover: Cover = [{ since: NOW, deadline: NOW + DAY }];
+    const moment = { rates: new Rates(), timeline: new Timeline(NOW), now: NOW + 1 };
+    for (let nth = 0; nth < 100; nth += 1)
+      chosen[plan.next(moment, cover, evenly(NOW), NOBODY)?.why ?? 'walks'] += 1;
+    return chosen;
+  };
+
+  test('get the share that they need of the requests for the pages of the greatest value', () => {
+    expect(left(0, 1)).toEqual({ walks: 0, schedule: 0, value: 100 });
+    expect(left(192, 1).walks).toBeCloseTo(50, -1);
+    expect(left(9999, 1).walks, 'some are always left').toBeCloseTo(90, -1);
+  });
+
+  test('get none of those that the schedule needs', () => {
+    const { walks, schedule } = left(192, 192);
+    expect(schedule).toBe(left(0, 192).schedule);
+    expect(walks).toBeCloseTo(25, -1);
+  });
+});
+
 describe('what a page is usually worth', () => {
   const NEWEST = { rates: new Rates(), timeline: new Timeline(NOW + 9 * DAY) };
   /** Chooses the only page of a list this often, each time this many hours after its last reading. */

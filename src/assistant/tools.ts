@@ -12,8 +12,8 @@ import type { BoundedRead, BoundedReader, BoundedRows, Bounds } from '../query/r
 import { readConversation, readFeed } from '../query/reads/feed.ts';
 import { readRows } from '../query/reads/rows.ts';
 import type { ReadOnlyMirror } from '../query/result.ts';
-import type { TableDescription } from '../query/tables.ts';
-import { asAnswer, asObjects, asTable, type Caveats, listsOf } from './answer.ts';
+import { listsOf, type TableDescription } from '../query/tables.ts';
+import { asAnswer, asObjects, asTable, type Caveats } from './answer.ts';
 import { AFTER_ID, argumentsOf, cursorNote, idOf } from './arguments.ts';
 
 export interface ToolDeps {

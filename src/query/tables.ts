@@ -1,3 +1,4 @@
+import { LIST_NAMES, type ListName } from '../core/lists.ts';
 import { describeColumn, type Join, readCatalogue } from '../database/columns.ts';
 import { VIEW_NAMES } from '../database/catalogue.ts';
 import { openReadOnly, sqliteFile } from './open.ts';
@@ -39,6 +40,35 @@ const COPIED: ReadonlySet<string> = new Set([
 /** True if a statement names a table or view of what was copied. */
 export function readsCopied(sql: string): boolean {
   return tokensOf(sql).some((token) => COPIED.has(nameOf(token)));
+}
+
+/** The lists from which each table and view is made. Those that are not named here count as made from all. */
+const MADE_FROM: Readonly<Record<string, readonly ListName[]>> = {
+  inboxes: ['inboxes'],
+  inbox_changes: ['inboxes'],
+  inbox_users: ['users'],
+  user_changes: ['users'],
+  inbox_tags: ['tags'],
+  tag_changes: ['tags'],
+  tag_volume: ['tags', 'conversations'],
+  tag_daily: ['tags', 'conversations'],
+  assignee_workload: ['users', 'conversations'],
+  assignee_daily: ['users', 'conversations'],
+  ...Object.fromEntries(
+    `conversations conversation_tags conversation_changes backlog_now unassigned_age status_intervals
+      assignee_intervals time_in_status backlog_daily flow_daily reopens assignments arrivals_hourly
+      status_times milestone_times`
+      .split(/\s+/)
+      .map((name) => [name, ['conversations'] as const]),
+  ),
+};
+
+/** The kinds of lists that a statement reads; all of them if it names no known table or one of all lists. */
+export function listsOf(sql: string, tables: ReadonlySet<string> = COPIED): readonly ListName[] {
+  const named = new Set(tokensOf(sql).map((token) => nameOf(token)));
+  const read = [...named].filter((name) => tables.has(name));
+  if (read.length === 0 || read.some((name) => !(name in MADE_FROM))) return LIST_NAMES;
+  return LIST_NAMES.filter((list) => read.some((name) => MADE_FROM[name]?.includes(list)));
 }
 
 /**

@@ -152,6 +152,17 @@ test('a mirror in a schema that was renamed away and made again stays within the
 });
 
 describe('query', () => {
+  test('names a list whose first walk has failed, if the answer is made from it', async () => {
+    const program = await onPostgres();
+    program.sandbox.faults.set('tags', 'forbidden');
+    await program.run('sync');
+    const warned = async (sql: string): Promise<string> => (await program.run('query', sql)).stderr;
+    expect(await warned('SELECT count(*) AS n FROM tag_volume')).toMatch(
+      /^warning: Never read to the end, because reading fails: tags of "/,
+    );
+    expect(await warned('SELECT count(*) AS n FROM conversations')).toBe('');
+  });
+
   test('prints numbers, booleans, instants and JSON as on SQLite, with every digit', async () => {
     const program = await onPostgres();
     await program.run('sync');

@@ -34,14 +34,18 @@ export function ageOf({ list, inbox_id, inbox, complete_as_of, age_seconds, stat
 /** How current a list is, and its part in the first copy. */
 export type CopiedAge = ListAge & CopiedList;
 
+/** SQL: the columns of a {@link NamedList}. */
+const NAMED_LIST = 'freshness.list, freshness.inbox_id, inboxes.display_name AS inbox';
+
+/** SQL: all lists, those of one inbox together. */
+const LISTS = `FROM freshness LEFT JOIN inboxes ON inboxes.id = freshness.inbox_id
+  ORDER BY freshness.inbox_id IS NOT NULL, inboxes.display_name, freshness.inbox_id, freshness.list`;
+
 /** Reads how current every list is, and how far the first copy is. */
 export async function readCopiedAges(mirror: Pick<ReadOnlyMirror, 'query'>): Promise<CopiedAge[]> {
   const rows = await readRows<CopiedAge>(
     mirror,
-    `SELECT freshness.list, freshness.inbox_id, inboxes.display_name AS inbox, freshness.age_seconds,
-       freshness.state, ${COPIED_LIST}
-     FROM freshness LEFT JOIN inboxes ON inboxes.id = freshness.inbox_id
-     ORDER BY freshness.inbox_id IS NOT NULL, inboxes.display_name, freshness.inbox_id, freshness.list`,
+    `SELECT ${NAMED_LIST}, freshness.age_seconds, freshness.state, ${COPIED_LIST} ${LISTS}`,
   );
   return rows.map((row) => ({
     ...row,
@@ -95,10 +99,13 @@ export const COPIED_LIST = `complete_as_of,
   (SELECT CAST(coalesce(sum(items), 0) AS INTEGER) FROM sweeps
     WHERE state IN ('running', 'paused')) AS rows_under_way`;
 
+/** A list with its name. */
+type NamedList = Pick<ListAge, 'list' | 'inbox_id' | 'inbox'>;
+
 /** The lists of a mirror. Empty for a database that is not a mirror, or an old one. */
-export async function readCopied(mirror: Pick<ReadOnlyMirror, 'query'>): Promise<CopiedList[]> {
+export async function readCopied(mirror: Pick<ReadOnlyMirror, 'query'>): Promise<(CopiedList & NamedList)[]> {
   try {
-    return await readRows(mirror, `SELECT ${COPIED_LIST} FROM freshness`);
+    return await readRows(mirror, `SELECT ${NAMED_LIST}, ${COPIED_LIST} ${LISTS}`);
   } catch (error) {
     if (isMirrorError(error, 'USAGE')) return [];
     throw error;
@@ -117,6 +124,15 @@ export function firstCopyOf(lists: readonly CopiedList[]): FirstCopy | null {
   return { complete, lists: expected, rows: lists[0]?.rows_under_way ?? 0 };
 }
 
+/** Names the lists of these kinds that {@link firstCopyOf} leaves out; null if there are none. */
+export function failedOf(
+  lists: readonly (CopiedList & NamedList)[],
+  kinds: readonly ListName[],
+): string | null {
+  const failed = lists.filter(({ list, has_failed: hasFailed }) => hasFailed && kinds.includes(list));
+  return failed.length === 0 ? null : named(failed);
+}
+
 /** How far a first copy is, in words: `5 of 13 lists and 1,200 rows of the others`. */
 export function progressOf({ complete, lists, rows }: FirstCopy): string {
   const others = rows === 0 ? '' : ` and ${plural(rows, 'row')} of the others`;
@@ -128,7 +144,7 @@ export function isBehind({ state }: ListAge): boolean {
   return state === 'stale' || state === 'never';
 }
 
-function named(ages: readonly ListAge[]): string {
+function named(ages: readonly NamedList[]): string {
   const names = ages.slice(0, MOST_NAMED).map(({ list, inbox_id, inbox }) => {
     const name =
       inbox === null ? `inbox ${inbox_id}` : `${JSON.stringify(onOneLine(inbox, 40))} (${inbox_id})`;

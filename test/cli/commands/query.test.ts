@@ -5,6 +5,7 @@ import { runProgram } from '../../../src/cli/program.ts';
 import { openDatabase } from '../../../src/database/open.ts';
 import { excerptOf } from '../../../src/query/excerpt.ts';
 import { mirrorFile, testProgram, type TestProgram } from '../../support/program.ts';
+import { firstInbox } from '../../support/rows.ts';
 import { startQuery } from '../../support/query-process.ts';
 import { renderOnTerminal } from '../../support/terminal.ts';
 
@@ -136,6 +137,24 @@ test('a list that cannot be read does not keep the first copy under way for ever
   await other.run('sync');
   const { exitCode, stderr } = await other.run('query', 'SELECT count(*) AS n FROM backlog_now');
   expect([exitCode, stderr]).toEqual([0, '']);
+});
+
+test('query names a list whose first walk has failed, if the answer is made from it', async () => {
+  const other = await testProgram({ inboxes: 1, conversations: 5 });
+  const { id } = firstInbox(other.sandbox);
+  other.sandbox.faults.set('tags', 'forbidden');
+  await other.run('sync');
+  const warned = async (sql: string): Promise<string> => (await other.run('query', sql)).stderr;
+  const named = new RegExp(
+    `^warning: Never read to the end, because reading fails: tags of ".+" \\(${id}\\)\\. The answer counts ` +
+      'only what has been copied\\. `npx inbox-mirror status` shows the error\\.\n$',
+  );
+  for (const table of ['tag_volume', 'changes'])
+    expect(await warned(`SELECT count(*) AS n FROM ${table}`)).toMatch(named);
+  expect(await warned('SELECT count(*) AS n FROM conversations')).toBe('');
+  other.sandbox.faults.clear();
+  await other.run('sync');
+  expect(await warned('SELECT count(*) AS n FROM tag_volume')).toBe('');
 });
 
 test('query --json is --format json, and contradicts another format', async () => {

@@ -95,15 +95,22 @@ async function runQuery(
 
 /** Warns if figures lack rows, or count rows that the service lacks. The answer stays alone on stdout. */
 async function warnOfCounts({ stderr }: Io, mirror: ReadOnlyMirror, sql: string): Promise<void> {
-  const { readsCopied } = await import('../../../query/tables.ts');
+  const { listsOf, readsCopied } = await import('../../../query/tables.ts');
   if (!readsCopied(sql)) return;
-  const { firstCopyOf, progressOf, readCopied } = await import('../../../query/reads/ages.ts');
+  const { failedOf, firstCopyOf, progressOf, readCopied } = await import('../../../query/reads/ages.ts');
   const lists = await readCopied(mirror);
   const copy = firstCopyOf(lists);
   if (copy !== null)
     printWarning(
       stderr,
       `The first copy is not complete (${progressOf(copy)}): the answer counts only what has been copied.`,
+    );
+  const failed = failedOf(lists, listsOf(sql));
+  if (failed !== null)
+    printWarning(
+      stderr,
+      `Never read to the end, because reading fails: ${failed}. The answer counts only what has been ` +
+        'copied. `inbox-mirror status` shows the error.',
     );
   if (lists.length === 0) return;
   const { missingWords, readMissing } = await import('../../../query/figures/missing.ts');

@@ -67,14 +67,16 @@ const REJECTS = `FROM rejects WHERE list = 'conversations' AND inbox_id = $1`;
  * Completes the list's round if every page has been read since `slot` and no other sweep has done that. The
  * round then counts as complete as of the oldest of these readings. It ends the suspicion of the tokens: a
  * mistake would have ended the round. Rejected rows from before that reading are deleted, because no page
- * has shown them since.
+ * has shown them since. Rows that the list no longer shows do not count.
  */
 export async function completeRound(tx: Sql, inboxId: string, slot: Date): Promise<boolean> {
   const done = await tx.execute(
     `UPDATE sweeps SET state = 'complete', finished_at = read.oldest,
        started_at = CASE WHEN started_at < read.oldest THEN started_at ELSE read.oldest END,
        pages = read.pages,
-       items = (SELECT count(*) FROM conversations WHERE inbox_id = $1 AND deleted_at IS NULL),
+       items = (SELECT count(*) FROM conversations
+         WHERE inbox_id = $1 AND deleted_at IS NULL AND missing_since IS NULL AND id NOT IN (
+           SELECT item_id FROM unlisted WHERE list = 'conversations' AND inbox_id = $1)),
        rejected = (SELECT count(*) ${REJECTS} AND seen_at >= read.oldest),
        without_id = (SELECT count(*) ${REJECTS} AND seen_at >= read.oldest AND item_id IS NULL)
      FROM (SELECT min(read_at) AS oldest, count(*) AS pages FROM bookmarks WHERE inbox_id = $1) AS read

@@ -220,6 +220,23 @@ describe('a round counts', () => {
     return { rejected, withoutId };
   }
 
+  test('the rows that the list shows, not those that it leaves out or that wait for a person', async () => {
+    const mirror = await pageMirror({}, [200]);
+    const { sandbox, writer, clock } = mirror;
+    const { id: inbox, conversations } = firstInbox(sandbox);
+    const order = [...conversations.order];
+    for (const id of order.filter((_, index) => index % 3 === 0)) sandbox.world.removeConversation(inbox, id);
+    sandbox.world.unlistConversation(inbox, order[1]!);
+    clock.advance(HOUR);
+    const slot = clock.now();
+    await mirror.readAll();
+    await mirror.readAll();
+    await endRound(mirror, slot);
+    const list = (await writer.status(clock.now())).lists.find(({ list: kind }) => kind === 'conversations')!;
+    expect(list.held).toBeGreaterThan(0);
+    expect(list).toMatchObject({ rows: 132, unlisted: 1 });
+  });
+
   test('the rows without a readable id of every page, until their pages show their ids', async () => {
     const mirror = await mirrorOf(3, 14);
     const slot = mirror.clock.now();

@@ -71,7 +71,8 @@ export async function serve(
   const stopping = new AbortController();
   const cutDelivery = new AbortController();
   let delivering: Promise<void> | undefined;
-  const replaced = watchMirrorFile(session, stopping.signal);
+  const stopped = new AbortController();
+  const replaced = watchMirrorFile(session, stopped.signal);
   try {
     const end = AbortSignal.any([signal, replaced]);
     const beside = { clock, log, signal: AbortSignal.any([end, stopping.signal]) };
@@ -87,6 +88,7 @@ export async function serve(
     stopping.abort();
     const work = Promise.all([daemon.stop(), delivering]);
     if (!(await finishWork(clock, { work, cutDelivery }))) daemon.abandon();
+    stopped.abort();
   }
 }
 

@@ -30,10 +30,12 @@ export interface Database extends Sql {
   bytes(): Promise<number>;
   /**
    * The path of a file of the mirror that was deleted, replaced or cut since it was opened; null if there is
-   * none, and for a server. Saves the log of a file that has lost its name. Deletes its side files once the
-   * log is saved, or if another file has the name.
+   * none, and for a server. Saves the log of a file that has lost its name. Deletes its side files if another
+   * file has the name, or, after `endWrites`, once the log is saved.
    */
   lostFile(): string | null;
+  /** Refuses all that would be written into a file from now on. A server's database stays as it is. */
+  endWrites(): Promise<void>;
   /** A known failure of the database as MirrorError `DATABASE`; every other error unchanged. */
   asError(error: unknown): unknown;
   close(): Promise<void>;

@@ -68,7 +68,7 @@ export { newFrom, offsetsBetween } from './settings/offsets.ts';
 export { newestSweep, openAndComplete } from './sweeps/reader.ts';
 
 /** The mirror as every process may use it: nothing here needs the lease. `now` is epoch ms. */
-export interface Mirror {
+export interface Mirror extends Pick<Database, 'serverTime' | 'bytes' | 'lostFile' | 'endWrites' | 'close'> {
   /** For messages: the file or the address, without any password. */
   readonly name: string;
   readonly provider: 'sqlite' | 'postgresql';
@@ -156,16 +156,6 @@ export interface Mirror {
   isProvenAddress(address: string): Promise<boolean>;
   /** Records that the service has answered at this address. */
   proveAddress(address: string): Promise<void>;
-  /** The database server's clock, epoch ms; null for a file. */
-  serverTime(): Promise<number | null>;
-  /** Bytes on disk. */
-  bytes(): Promise<number>;
-  /**
-   * The path of a file of the mirror that was deleted, replaced or cut since it was opened; null if there is
-   * none, and for a server. Deletes the side files of a replaced file.
-   */
-  lostFile(): string | null;
-  close(): Promise<void>;
 }
 
 /**
@@ -269,6 +259,7 @@ export function mirrorOn(database: Database): Mirror {
     serverTime: () => database.serverTime(),
     bytes: () => database.bytes(),
     lostFile: () => database.lostFile(),
+    endWrites: () => database.endWrites(),
     close: () => database.close(),
   };
 }

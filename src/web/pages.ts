@@ -122,13 +122,13 @@ function handleErrors(web: FastifyInstance, frame: Frame, log: Log): void {
 
 /** Adds what only people may see who may read the mirror. */
 function addInside(inside: FastifyInstance, frame: Frame, desk: Desk, options: PagesOptions): void {
-  const { databaseUrl, timezone, clock, door, status, details, newest, index } = options;
+  const { databaseUrl, timezone, clock, door, status, details, newest, orders, fault, index } = options;
   inside.addHook('onRequest', async (request, reply) => await admit(request, reply, { door, frame }));
   const questions = openQuestions(databaseUrl);
   inside.addHook('onClose', () => questions.close());
   addDownloads(inside, questions);
   const tokens = createFormTokens();
-  addOrders(inside, { desk, clock, orders: options.orders, tokens, frame });
+  addOrders(inside, { desk, clock, orders, fault, tokens, frame });
   addLiveFeed(inside, { desk, clock, timezone, newest });
   for (const [path, load] of Object.entries(PAGES)) {
     inside.get(path, async (request, reply) => {
@@ -152,7 +152,7 @@ function addInside(inside: FastifyInstance, frame: Frame, desk: Desk, options: P
       // The person has left, so nothing can be sent.
       if (content === undefined) return reply.hijack();
       if (content !== null)
-        return await sendPage(request, reply, pageOf(content, { ...frame, fault: options.fault() }));
+        return await sendPage(request, reply, pageOf(content, { ...frame, fault: fault() }));
       const sentence =
         'The mirror has nothing under this address. It may have been deleted long ago, or mistyped.';
       return await sendPage(request, reply.code(404), faultPage('Not found', sentence, frame));

@@ -148,3 +148,16 @@ test('a person who has not logged in places no order', async () => {
   expect([sent.status, sent.headers.location]).toEqual([303, '/login?to=%2F']);
   expect(await count(guarded)).toBe(0);
 });
+
+test('a daemon whose database does not let it work takes no order, and says why', async () => {
+  let fault: string | null = null;
+  const all = await served({}, { fault: () => fault });
+  await all.sync();
+  const form_token = tokenIn(await get(all.ask, '/engine'));
+  const before = await count(all);
+  fault = 'The file mirror.db was deleted.';
+  const refused = await post(all.ask, '/engine/orders', { form_token, kind: 'resync', list: '', inbox: '' });
+  expect(refused.status).toBe(503);
+  expect(words(refused)).toContain('The daemon takes no orders now The file mirror.db was deleted.');
+  expect(await count(all)).toBe(before);
+});

@@ -225,6 +225,7 @@ function pooled(connection: SqlDriverAdapter, address: PostgresAddress, sequence
       return row?.bytes ?? 0;
     },
     lostFile: () => null,
+    endWrites: () => Promise.resolve(),
     asError: (error) => asPostgresError(error, name),
     close: () => (closed ??= endPool(connection)),
   };

@@ -6,6 +6,7 @@ import type { OpenFiles } from './file.ts';
 /** Watches the files of an open database, and closes it. */
 export interface Keeper {
   lost(): string | null;
+  endWrites(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -33,19 +34,29 @@ export function keepLog(connection: SqlDriverAdapter, files: OpenFiles): Keeper 
     await execute('PRAGMA busy_timeout = 0');
     return (await save('PASSIVE')) && (await save('TRUNCATE'));
   };
-  /** For a file without a name: a new one would share its log. It waits for no lock. */
-  const saveAndRemove = async (): Promise<void> => {
-    if ((await save('PASSIVE')) && files.atName() === 'none') files.removeSides();
+  let writes = true;
+  /**
+   * For a file without a name. It waits for no lock. A new file of that name would share the log, so the log
+   * is deleted, but only by a program that writes no more: what is written into a deleted log, SQLite saves
+   * when it closes the file. If the file is back by then, others may have written there.
+   */
+  const saveNameless = async (): Promise<void> => {
+    const isLast = !writes;
+    if ((await save('PASSIVE')) && isLast && files.atName() === 'none') files.removeSides();
   };
   return {
     lost() {
       const path = files.lost();
       const atName = files.atName();
       // A log that is not saved stays: a person may put the file back, which needs it.
-      if (atName === 'none') void saveAndRemove().catch(() => undefined);
+      if (atName === 'none') void saveNameless().catch(() => undefined);
       // SQLite would read the log into the other file. It is not saved: the other file's user may share it.
       if (atName === 'another') files.removeSides();
       return path;
+    },
+    async endWrites() {
+      await execute('PRAGMA query_only = ON');
+      writes = false;
     },
     async close() {
       // A log that was deleted, or that the user of another file may share, is not saved: the file could be
@@ -61,5 +72,5 @@ export function keepLog(connection: SqlDriverAdapter, files: OpenFiles): Keeper 
 
 /** For a command that only reads: it saves and deletes no log. */
 export function leaveLog(connection: SqlDriverAdapter, { lost }: Pick<OpenFiles, 'lost'>): Keeper {
-  return { lost, close: () => connection.dispose() };
+  return { lost, endWrites: () => Promise.resolve(), close: () => connection.dispose() };
 }

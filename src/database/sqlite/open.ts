@@ -134,7 +134,11 @@ async function open(factory: SqlDriverAdapterFactory, name: string): Promise<Sql
  * Runs all work on the one connection in turn. A statement of one caller beside another's open transaction
  * would become part of that transaction: a ledger row could vanish with its roll-back.
  */
-function serialised(connection: SqlDriverAdapter, name: string, { lost, close }: Keeper): Database {
+function serialised(
+  connection: SqlDriverAdapter,
+  name: string,
+  { lost, endWrites, close }: Keeper,
+): Database {
   const queue = serialQueue();
   let closed: Promise<void> | undefined;
   const inTurn = async <Result>(work: () => Promise<Result>): Promise<Result> => {
@@ -169,6 +173,7 @@ function serialised(connection: SqlDriverAdapter, name: string, { lost, close }:
     serverTime: () => Promise.resolve(null),
     bytes: () => Promise.resolve(databaseBytes(name)),
     lostFile: lost,
+    endWrites: () => inTurn(endWrites),
     asError: (error) => asSqliteError(error, name),
     close: () => (closed ??= queue(close)),
   };

@@ -50,6 +50,8 @@ export interface OrderFormOptions {
   readonly desk: Desk;
   readonly clock: Pick<Clock, 'now'>;
   readonly orders: OrderBook;
+  /** Why the database does not let the daemon work; null if it does. */
+  readonly fault: () => string | null;
   readonly tokens: FormTokens;
   readonly frame: Frame;
 }
@@ -57,7 +59,7 @@ export interface OrderFormOptions {
 /** Adds the forms that place and cancel an order. Both lead to the order's page. */
 export function addOrders(
   inside: FastifyInstance,
-  { desk, clock, orders, tokens, frame }: OrderFormOptions,
+  { desk, clock, orders, fault, tokens, frame }: OrderFormOptions,
 ): void {
   const refuse = async (
     request: FastifyRequest,
@@ -67,6 +69,8 @@ export function addOrders(
 
   inside.post(ORDERS_PATH, async (request, reply) => {
     if (!tokens.accepts(request)) return await refuse(request, reply, STRANGE);
+    const why = fault();
+    if (why !== null) return await refuse(request, reply, [503, 'The daemon takes no orders now', why]);
     const { inboxes } = await desk.quick('choices', readChoices);
     const spec = specOf(fieldsOf(request), inboxes);
     if (spec === null) return await refuse(request, reply, NO_ORDER);

@@ -1,6 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../../../src/database/open.ts';
@@ -50,6 +51,14 @@ const WRITE_ROW_2 = `
   file.exec("INSERT INTO settings (name, value) VALUES ('row 2', '1')");
   file.close();`;
 
+/** Writes many pages, and saves its log as `sync` does. */
+const WRITE_ROWS = `
+  const file = require('better-sqlite3')(process.argv[1]);
+  for (let row = 0; row < 60; row += 1)
+    file.exec("INSERT INTO settings (name, value) VALUES ('row new " + row + "', hex(randomblob(3000)))");
+  file.pragma('wal_checkpoint(TRUNCATE)');
+  file.close();`;
+
 /** Writes many pages, and is killed before it saves its log. */
 const WRITE_AND_DIE = `
   const file = require('better-sqlite3')(process.argv[1]);
@@ -74,6 +83,29 @@ test.each(['before', 'after'] as const)(
     expect(added(path)).toEqual(['row 1', 'row 2']);
   },
 );
+
+test('a mirror that is put back keeps what another program wrote before the parked daemon closes it', async () => {
+  const { path, aside, database, add } = await opened();
+  await add('row 1');
+  renameSync(path, aside);
+  expect(database.lostFile()).toBe(path);
+  // A page that was on its way.
+  await add('row 2');
+  await setTimeout(50);
+  expect(sidesOf(path), 'it may still write into its log').toEqual([true, true]);
+  await database.endWrites();
+  expect(database.lostFile()).toBe(path);
+  await expect.poll(() => sidesOf(path)).toEqual([false, false]);
+  renameSync(aside, path);
+  await expect(add('row 3')).rejects.toMatchObject({ code: 'DATABASE' });
+  execFileSync(process.execPath, ['-e', WRITE_ROWS, path]);
+  await database.close();
+  expect(added(path)).toEqual([
+    'row 1',
+    'row 2',
+    ...Array.from({ length: 60 }, (_, row) => `row new ${row}`).toSorted(),
+  ]);
+});
 
 test('a mirror that is renamed away keeps its log while a reader prevents that it is saved', async () => {
   const { path, aside, database, add } = await opened();
@@ -103,6 +135,7 @@ test('a mirror that is renamed away gets no pages of a backup that takes its nam
   const rows = Array.from({ length: 40 }, (_, row) => `row ${row}`);
   for (const row of rows) await add(row);
   renameSync(path, aside);
+  await database.endWrites();
   expect(database.lostFile()).toBe(path);
   // The log is saved in the background.
   await expect.poll(() => sidesOf(path)).toEqual([false, false]);

@@ -52,6 +52,8 @@ const BUDGET_WAIT = 'an order waits for the budget of the day, and scheduled lis
 interface Current {
   readonly order: Order;
   readonly stop: AbortController;
+  /** Its pass sweeps the list of inboxes, which the order need not name. */
+  sweepsInboxes: boolean;
   ended: Promise<void>;
 }
 
@@ -73,7 +75,9 @@ export class OrderRunner {
 
   /** True for a list that the current order may sweep: no scheduled sweep of it may begin. */
   covers(key: ListKey): boolean {
-    return this.#current !== null && isWanted(this.#current.order, key);
+    if (this.#current === null) return false;
+    const { order, sweepsInboxes } = this.#current;
+    return isWanted(order, key) || (sweepsInboxes && key.list === 'inboxes');
   }
 
   /** True while an order is under way. */
@@ -97,9 +101,10 @@ export class OrderRunner {
     const mayResume = trouble === null && testable >= GIVE_WAY_MS && clock.monotonic() >= this.#notBefore;
     if (order.state === 'running' && !mayResume) return;
     this.#logOnce(order, order.startedAt === null ? 'order started' : 'resuming an order');
-    this.#current = { order, stop: new AbortController(), ended: Promise.resolve() };
+    const stop = new AbortController();
+    this.#current = { order, stop, sweepsInboxes: false, ended: Promise.resolve() };
     // In an outage one list is enough to test the service.
-    this.#current.ended = this.#carryOut(order, this.#current.stop.signal, outage === null ? PLACES : 1);
+    this.#current.ended = this.#carryOut(this.#current, outage === null ? PLACES : 1);
   }
 
   /** Stops the current order after its current pages. The next daemon resumes it. */
@@ -116,7 +121,8 @@ export class OrderRunner {
     stop.abort(new MirrorError('STOPPED', 'a person cancelled the order'));
   }
 
-  async #carryOut(order: Order, signal: AbortSignal, places: number): Promise<void> {
+  async #carryOut(current: Current, places: number): Promise<void> {
+    const { order, stop } = current;
     const { mirror, account, clock, goneAfterMs, log, onEvent, stopSweeps, onEnd } = this.#deps;
     // If the order stopped instead, its questions about rows that are gone would begin again each time, and
     // never end where the requests of the window become free singly.
@@ -126,7 +132,12 @@ export class OrderRunner {
     try {
       // A sync then resumes the stopped sweeps; a resync reads their lists from the first page.
       await stopSweeps((key) => isWanted(order, key));
-      const deps = { client, mirror, account, clock, goneAfterMs, signal, onEvent };
+      const beforeInboxes = async (): Promise<void> => {
+        current.sweepsInboxes = true;
+        await stopSweeps(({ list }) => list === 'inboxes');
+      };
+      const { signal } = stop;
+      const deps = { client, mirror, account, clock, goneAfterMs, signal, onEvent, beforeInboxes };
       const refusal = await this.#refusalOf(order);
       const report =
         refusal === null
@@ -226,7 +237,7 @@ function replacedConsent(): MirrorError {
   );
 }
 
-/** True for the lists that an order may sweep. It may have to read the inboxes first. */
+/** True for the lists that an order names. */
 function isWanted(scope: Scope, key: ListKey): boolean {
-  return key.list === 'inboxes' || (scope.lists.includes(key.list) && coversInbox(scope, key.inboxId));
+  return scope.lists.includes(key.list) && (key.list === 'inboxes' || coversInbox(scope, key.inboxId));
 }

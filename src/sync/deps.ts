@@ -42,6 +42,8 @@ export interface PassDeps extends SweepDeps {
    * long ago (`isOutdated`, `isReadAgain`). Absent for an order: the daemon's schedules do both.
    */
   readonly budget?: Budget;
+  /** Called before the pass sweeps the list of inboxes, which its spec need not name. */
+  readonly beforeInboxes?: () => Promise<void>;
 }
 
 export interface SweepOptions {

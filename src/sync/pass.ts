@@ -145,6 +145,7 @@ class PassRun {
     let inboxes = await mirror.inboxes();
     const unknown = inboxId === null ? inboxes.length === 0 : !inboxes.some(({ id }) => id === inboxId);
     const isWanted = lists.includes('inboxes') || unknown || acceptAccount;
+    if (isWanted) await this.#deps.beforeInboxes?.();
     const isLast = isWanted && !unknown && !acceptAccount && (await this.#canInboxesWait());
     if (isWanted && !isLast) {
       await this.#sweep(INBOXES);
@@ -251,8 +252,7 @@ class PassRun {
    */
   async #endEarlier(key: ListKey): Promise<ListReport[]> {
     const { mirror, clock } = this.#deps;
-    const isSameAccount = !this.#spec.acceptAccount;
-    if (isSameAccount && (await mirror.sweeps.isWalked(key, this.#pass.id)))
+    if (!this.#spec.acceptAccount && (await mirror.sweeps.isWalked(key, this.#pass.id)))
       return [await this.#sweepOnce(key, null)];
     await mirror.sweeps.abandon(key, this.#pass.id, clock.now());
     return [];

@@ -282,7 +282,8 @@ describe('a daemon that reads single pages', () => {
         : undefined,
     );
     await house.order({ kind: 'resync', lists: ['conversations'], inboxId: inbox });
-    await clock.sleep(3 * MINUTE);
+    // The test clock does not stop while an order computes beside scheduled requests that wait.
+    await clock.sleep(10 * MINUTE);
     sandbox.script(undefined);
     const list = async () =>
       (await house.status()).lists.find((one) => one.list === 'conversations' && one.inboxId === inbox);

@@ -2,16 +2,22 @@ import { expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../src/core/clock.ts';
 import { listId } from '../../src/core/lists.ts';
 import type { PassSpec } from '../../src/mirror/passes/passes.ts';
-import { daemonHouse, type TestHouse } from '../support/daemon.ts';
+import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
+import type { TestHouse } from '../support/daemon.ts';
+import { pagesHouse } from '../support/pages-house.ts';
 import { nthInbox } from '../support/rows.ts';
 
 /** Seven lists in no order, which are walked to spare: several requests wait for a credit at any time. */
-async function busyHouse(): Promise<TestHouse> {
-  const house = await daemonHouse({
-    readPages: true,
-    sandbox: { conversations: [400, 350, 60, 30, 30, 50, 50], listOrder: 'mixed', activityPerHour: 2 },
+async function busyHouse(sandbox: Partial<SandboxOptions> = { listOrder: 'mixed' }): Promise<TestHouse> {
+  const house = await pagesHouse({
+    sandbox: {
+      conversations: [400, 350, 60, 30, 30, 50, 50],
+      perDay: 500,
+      activityPerHour: 2,
+      ...sandbox,
+    },
     limits: { pageSize: 10, perDay: 500, reserved: 25 },
-    schedules: { conversations: '0 3 * * *' },
+    pollMs: MINUTE,
     stretchable: ['users', 'tags'],
   });
   await house.start();
@@ -60,4 +66,19 @@ test('an order that must read the inboxes, which it does not name, stops their s
   const { complete, atOnce } = sweepsOfInboxes(house);
   expect(complete - before).toBeGreaterThanOrEqual(50);
   expect(atOnce).toBe(1);
+});
+
+test('orders each few minutes leave a long list in order its pages', async () => {
+  const house = await busyHouse({});
+  const { clock, database, sandbox } = house;
+  const { id } = nthInbox(sandbox, 1);
+  const lostAt = new Date(clock.now()).toISOString();
+  await database.execute(
+    `UPDATE bookmark_lists SET lost_at = '${lostAt}', lost_cause = 'positions' WHERE inbox_id <> '${id}'`,
+  );
+  await clock.sleep(DAY);
+  const from = sandbox.arrivals.length;
+  await orderOften(house, 24, { lists: ['tags'], inboxId: nthInbox(sandbox, 3).id });
+  const readings = sandbox.arrivals.slice(from).filter(({ path }) => path.includes(`/${id}/conversations?`));
+  expect(readings.length, 'of 35 pages').toBeGreaterThan(35);
 });

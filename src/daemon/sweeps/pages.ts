@@ -125,10 +125,12 @@ export class PageReads {
     return list === 'conversations' && [...this.#reads].some((read) => read.inboxId === inboxId);
   }
 
-  /** Ends the reads that `which` selects, and all without a list yet. Waits until their pages are applied. */
+  /** Ends the reads that `which` selects, and waits until their pages are applied. */
   async stop(which: (key: ListKey) => boolean, why: Error): Promise<void> {
-    const stopped = [...this.#reads].filter(
-      ({ inboxId }) => inboxId === null || which(conversationsOf(inboxId)),
+    // A read without a list yet keeps its place among those that wait for a credit, if a list is left to it.
+    const isAll = this.#plan.all().every(({ inboxId }) => which(conversationsOf(inboxId)));
+    const stopped = [...this.#reads].filter(({ inboxId }) =>
+      inboxId === null ? isAll : which(conversationsOf(inboxId)),
     );
     for (const { stop } of stopped) stop.abort(why);
     await Promise.all(stopped.map(({ ended }) => ended));
@@ -231,10 +233,8 @@ export class PageReads {
   async #doubt({ inboxId, bookmark }: PlannedPage, cause: string): Promise<void> {
     const { mirror, clock, log, onLost, onError } = this.#deps;
     const key = conversationsOf(inboxId);
-    if (!this.#faulty.has(inboxId)) {
-      this.#warnOfRest(key, cause, this.#faulty.begin(inboxId, clock.monotonic()));
-      return;
-    }
+    if (!this.#faulty.has(inboxId))
+      return this.#warnOfRest(key, cause, this.#faulty.begin(inboxId, clock.monotonic()));
     log.warn({ list: listId(key), cause }, 'pages of a list still cannot be read; it is read whole');
     this.#faulty.end(inboxId);
     try {

@@ -149,3 +149,20 @@ test('a request that goes ahead of the pace makes the next one wait, also after 
   await newPacer().take(false, signal);
   expect((clock.monotonic() - begin) / MINUTE).toBeCloseTo(6 * 6, -1);
 });
+
+test('the pages of scheduled work are planned without the requests that orders took in the last day', async () => {
+  const { writer, clock, sync } = await quickMirror();
+  const pacer = new Pacer({ mirror: writer, clock, budget: BUDGET, timezone: 'UTC' });
+  const inADay = async (): Promise<number> => {
+    await pacer.takeAtOnce();
+    return pacer.hours.requestsUntil(clock.now() + DAY);
+  };
+  expect(await inADay()).toBeCloseTo(240);
+  await sync();
+  const ordered = await writer.budget.sentInWindow(clock.now());
+  expect(ordered).toBeGreaterThan(0);
+  await clock.sleep(HOUR);
+  expect(await inADay()).toBeCloseTo(240 - ordered);
+  await clock.sleep(DAY);
+  expect(await inADay()).toBeCloseTo(240);
+});

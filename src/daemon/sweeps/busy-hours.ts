@@ -27,6 +27,8 @@ export class BusyHours {
   #profile: Profile = FLAT;
   #intensity: Profile = FLAT;
   #timeline: { readonly line: Timeline; readonly madeAt: number } | null = null;
+  /** Requests that orders have sent in the last day: see {@link leaveToOrders}. */
+  #ordered = 0;
   /** Monotonic ms. */
   #learnAt = Number.NEGATIVE_INFINITY;
 
@@ -47,10 +49,16 @@ export class BusyHours {
     return weightsAt(this.#profile, this.#deps.timezone, this.#deps.clock.now());
   }
 
+  /** Orders take as many requests a day as in the last one. */
+  leaveToOrders(requests: number): void {
+    this.#ordered = requests;
+  }
+
   /** How many requests scheduled work may send until an instant, epoch ms. */
   requestsUntil(to: number): number {
     const { budget, clock, timezone } = this.#deps;
-    return requestsBetween(this.#profile, timezone, { from: clock.now(), to, aDay: scheduledCap(budget) });
+    const aDay = Math.max(0, scheduledCap(budget) - this.#ordered);
+    return requestsBetween(this.#profile, timezone, { from: clock.now(), to, aDay });
   }
 
   /** Learns the activity of the last weeks, once a day. */

@@ -2,7 +2,14 @@ import { hourlyShare } from '../../core/budget.ts';
 import { HOUR } from '../../core/clock.ts';
 import type { Writer } from '../../mirror/mirror.ts';
 import { mostInStreak } from '../../sync/pages/streak.ts';
-import { missedUntil, mostCredit, paceOf, RECORD_EVERY_MS, supplyOf } from '../../sync/planning/pace.ts';
+import {
+  missedUntil,
+  mostCredit,
+  paceOf,
+  RECORD_EVERY_MS,
+  sentByOrders,
+  supplyOf,
+} from '../../sync/planning/pace.ts';
 import { BusyHours, type BusyHoursDeps } from './busy-hours.ts';
 import { Purse, Savings } from './savings.ts';
 
@@ -207,7 +214,9 @@ export class Pacer {
     const { mirror, clock, budget } = this.#deps;
     await this.hours.learn();
     const now = clock.now();
-    const supply = supplyOf(await mirror.budget.windowByHour(now), budget);
+    const window = await mirror.budget.windowByHour(now);
+    this.hours.leaveToOrders(await sentByOrders(window, mirror.budget, now));
+    const supply = supplyOf(window, budget);
     this.#left = [...this.#purses].reduce((left, purse) => left - purse.left, supply.left);
     const anHour = paceOf(supply, this.hours.weights());
     if (!this.#isRestored) await this.#restore(anHour, now);

@@ -1,4 +1,4 @@
-import { type Budget, scheduledCap } from '../../core/budget.ts';
+import { type Budget, BUDGET_WINDOW_MS, scheduledCap } from '../../core/budget.ts';
 import { HOUR, MINUTE } from '../../core/clock.ts';
 import type { BudgetReader, WindowByHour } from '../../mirror/gate/budget-use.ts';
 import type { Credit } from '../../mirror/settings/credit.ts';
@@ -46,6 +46,15 @@ export function supplyOf(
   budget: Pick<Budget, 'perDay' | 'reserved'>,
 ): Supply {
   return { left: scheduledCap(budget) - sent, leaving };
+}
+
+/** Requests of the window that orders and commands have sent; scheduled work does not get them. */
+export async function sentByOrders(
+  { sent }: WindowByHour,
+  budget: Pick<BudgetReader, 'scheduledSince'>,
+  now: number,
+): Promise<number> {
+  return Math.max(0, sent - (await budget.scheduledSince(now - BUDGET_WINDOW_MS)));
 }
 
 /** A running daemon reads the ledger, and records its pace, at most once in this many ms. */

@@ -3,7 +3,7 @@ import { HOUR, SECOND } from '../../../core/clock.ts';
 import type { UnreadableRows } from '../../../mirror/bookmarks/bookmarks.ts';
 import type { Mirror } from '../../../mirror/mirror.ts';
 import type { Cron } from '../cron.ts';
-import { missedUntil, paceOf, recordedPace, supplyOf } from '../pace.ts';
+import { missedUntil, paceOf, recordedPace, sentByOrders, supplyOf } from '../pace.ts';
 import { intensityOf, learnActivity } from '../week/activity.ts';
 import { profileOf, requestsBetween, weightsAt } from '../week/profile.ts';
 import { meanDelay } from './delay.ts';
@@ -105,7 +105,9 @@ export async function readOutlook(
     coverOf(schedules, pages.length, { budget: some, stretches, now });
   const { cover, days } = coverWith(budget);
   const slots = coversPerDay(cron, now);
-  const supply = supplyOf(await mirror.budget.windowByHour(now), budget);
+  const window = await mirror.budget.windowByHour(now);
+  const supply = supplyOf(window, budget);
+  const aDay = Math.max(0, scheduledCap(budget) - (await sentByOrders(window, mirror.budget, now)));
   const moment = { rates, timeline, now };
   const profile = profileOf(activity, meanDelay(pages, moment, hourlyShare(budget)) ?? 0);
   const credit = await mirror.credit();
@@ -115,8 +117,7 @@ export async function readOutlook(
   // The requests that people see: the pace, rounded, and the missed ones if these are shown.
   const hours = Math.max(0, 1 - (opensAt - now) / HOUR);
   const planned = Math.round(hours * (anHour + (missed < LEAST_MISSED ? 0 : missed)));
-  const inSpan = (from: number, to: number): number =>
-    requestsBetween(profile, timezone, { from, to, aDay: scheduledCap(budget) });
+  const inSpan = (from: number, to: number): number => requestsBetween(profile, timezone, { from, to, aDay });
   return {
     pages: pages.length,
     ...rowsOf(pages, unreadable, moment),

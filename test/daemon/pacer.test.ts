@@ -150,7 +150,7 @@ test('a request that goes ahead of the pace makes the next one wait, also after 
   expect((clock.monotonic() - begin) / MINUTE).toBeCloseTo(6 * 6, -1);
 });
 
-test('the pages of scheduled work are planned without the requests that orders took in the last day', async () => {
+test('the pages of scheduled work are planned without the requests that orders took on each of the last two days', async () => {
   const { writer, clock, sync } = await quickMirror();
   const pacer = new Pacer({ mirror: writer, clock, budget: BUDGET, timezone: 'UTC' });
   const inADay = async (): Promise<number> => {
@@ -159,6 +159,11 @@ test('the pages of scheduled work are planned without the requests that orders t
   };
   expect(await inADay()).toBeCloseTo(240);
   await sync();
+  await sync();
+  await clock.sleep(DAY - HOUR);
+  expect(await inADay(), 'once is no habit').toBeCloseTo(240);
+  await clock.sleep(2 * HOUR);
+  await sync({ lists: ['conversations'] });
   const ordered = await writer.budget.sentInWindow(clock.now());
   expect(ordered).toBeGreaterThan(0);
   await clock.sleep(HOUR);

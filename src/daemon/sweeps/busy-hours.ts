@@ -27,7 +27,7 @@ export class BusyHours {
   #profile: Profile = FLAT;
   #intensity: Profile = FLAT;
   #timeline: { readonly line: Timeline; readonly madeAt: number } | null = null;
-  /** Requests that orders have sent in the last day: see {@link leaveToOrders}. */
+  /** See {@link leaveToOrders}. */
   #ordered = 0;
   /** Monotonic ms. */
   #learnAt = Number.NEGATIVE_INFINITY;
@@ -49,7 +49,7 @@ export class BusyHours {
     return weightsAt(this.#profile, this.#deps.timezone, this.#deps.clock.now());
   }
 
-  /** Orders take as many requests a day as in the last one. */
+  /** Orders take this many requests a day. */
   leaveToOrders(requests: number): void {
     this.#ordered = requests;
   }

@@ -48,13 +48,21 @@ export function supplyOf(
   return { left: scheduledCap(budget) - sent, leaving };
 }
 
-/** Requests of the window that orders and commands have sent; scheduled work does not get them. */
+/**
+ * Requests that orders and commands will probably send in a day: those of the last one, but no more than on
+ * the day before. One large order, or a first copy by a command, is no habit.
+ */
 export async function sentByOrders(
   { sent }: WindowByHour,
-  budget: Pick<BudgetReader, 'scheduledSince'>,
+  budget: Pick<BudgetReader, 'scheduledSince' | 'sentSince'>,
   now: number,
 ): Promise<number> {
-  return Math.max(0, sent - (await budget.scheduledSince(now - BUDGET_WINDOW_MS)));
+  const scheduled = await budget.scheduledSince(now - BUDGET_WINDOW_MS);
+  if (sent <= scheduled) return 0;
+  const twoDaysAgo = now - 2 * BUDGET_WINDOW_MS;
+  const inTwoDays = (await budget.sentSince(twoDaysAgo)) - (await budget.scheduledSince(twoDaysAgo));
+  const lastDay = sent - scheduled;
+  return Math.max(0, Math.min(lastDay, inTwoDays - lastDay));
 }
 
 /** A running daemon reads the ledger, and records its pace, at most once in this many ms. */

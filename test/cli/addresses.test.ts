@@ -143,6 +143,11 @@ test('requests pass the proxies of the environment or of .env, except to the hos
   expect(await program.run('sync', 'inboxes')).toMatchObject({ exitCode: 0 });
   expect(new Set(seen.splice(0))).toEqual(new Set([`CONNECT service.example:${secure} as me:pa55w0rd`]));
 
+  // As `node --use-env-proxy`.
+  program.env['NODE_USE_ENV_PROXY'] = '1';
+  expect(await program.run('sync', 'inboxes')).toMatchObject({ exitCode: 0 });
+  expect(new Set(seen.splice(0))).toEqual(new Set([`CONNECT service.example:${secure} as me:pa55w0rd`]));
+
   program.env['NO_PROXY'] = 'a.example,service.example';
   // Without the proxy, no system knows the host.
   expect(await program.run('sync', 'inboxes')).toMatchObject({ exitCode: 2 });

@@ -16,3 +16,12 @@ test('sync, status and doctor print why the service refuses the key, without the
   const doctor = await program.run('doctor');
   expect(doctor).toMatchObject({ exitCode: 3, stdout: expect.stringContaining(reason) as string });
 });
+
+test('sync and status print what the service says about its limit', async () => {
+  const program = await testProgram();
+  const answer = { status: 429, body: '{"Message":"Wait for Monday"}', headers: { 'retry-after': '3600' } };
+  program.sandbox.script(() => answer);
+  const sync = await program.run('sync');
+  expect(sync).toMatchObject({ exitCode: 4, stderr: expect.stringContaining('"Wait for Monday"') as string });
+  expect((await program.run('status')).stdout).toMatch(/^requests .*Wait for Monday/m);
+});

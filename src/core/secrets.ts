@@ -35,12 +35,18 @@ export function holdsKey(text: string, key: string): boolean {
   return text.search(knownPattern(key)) !== -1;
 }
 
-/** The pattern of each key in use: a log removes the same few keys from every line. */
+/** The pattern of each key in use: a log removes the same few keys from every line. One takes a megabyte. */
 const patterns = new Map<string, RegExp>();
 
+/** More keys than are in use at a time. */
+const MOST_PATTERNS = 16;
+
 function knownPattern(key: string): RegExp {
-  let pattern = patterns.get(key);
-  if (pattern === undefined) patterns.set(key, (pattern = patternOf(key)));
+  const known = patterns.get(key);
+  if (known !== undefined) return known;
+  if (patterns.size >= MOST_PATTERNS) patterns.clear();
+  const pattern = patternOf(key);
+  patterns.set(key, pattern);
   return pattern;
 }
 
@@ -64,23 +70,45 @@ function formsOf(part: string, escapes: string): string {
   return `(?:${escapes}${plain}|${codesOf(part, escapes)})`;
 }
 
+/** JSON may escape the signs of the other codes too: .NET and Go write `\u0026` for `&`. */
 function codesOf(character: string, escapes: string): string {
   const code = character.charCodeAt(0);
   const hex = anyCase(code.toString(16));
-  const codes = [`${PERCENT}${hex}`, `${escapes}\\\\u00${hex}`, `&#0*${code};`, `&#[xX]0*${hex};`];
-  const entity = ENTITIES[character];
-  return (entity === undefined ? codes : [...codes, entity]).join('|');
+  const sign = (plain: string, escaped: string): string => `(?:${plain}|${escapes}\\\\u00${escaped})`;
+  // Each of the two may have been encoded again.
+  const percent = `${sign('%', '25')}(?:25)*`;
+  const ampersand = `${sign('&', '26')}(?:amp;)*`;
+  const number = `${ampersand}${sign('#', '23')}`;
+  const end = sign(';', '3[bB]');
+  const names = ENTITIES[character] ?? [];
+  return [
+    `${percent}${hex}`,
+    `${escapes}\\\\u00${hex}`,
+    `${number}0*${code}(?:${end}|(?!\\d))`,
+    `${number}[xX]0*${hex}(?:${end}|(?![\\da-fA-F]))`,
+    ...names.map((name) => `${ampersand}${name}${end}`),
+  ].join('|');
 }
 
-/** A percent sign, which may have been encoded again. */
-const PERCENT = '%(?:25)*';
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&apos;',
+/** The names of HTML for the characters that keys have. */
+const ENTITIES: Readonly<Record<string, readonly string[]>> = {
+  '&': ['amp'],
+  '<': ['lt'],
+  '>': ['gt'],
+  '"': ['quot'],
+  "'": ['apos'],
+  '/': ['sol'],
+  '+': ['plus'],
+  '=': ['equals'],
+  _: ['lowbar', 'UnderBar'],
+  '-': ['hyphen', 'dash'],
+  '.': ['period'],
+  ':': ['colon'],
+  '~': ['tilde'],
+  $: ['dollar'],
+  '!': ['excl'],
+  '*': ['ast', 'midast'],
+  '@': ['commat'],
 };
 
 function anyCase(hex: string): string {
@@ -104,6 +132,9 @@ function inBase64(key: string, before: number): string {
 
 /** MIME breaks base64 into lines, which may begin with a space. JSON escapes a line break. */
 const LINE_BREAK = String.raw`(?:\s*|(?:\\+r)?\\+n\s*)`;
+
+/** A percent sign, which may have been encoded again. */
+const PERCENT = '%(?:25)*';
 
 /**
  * A character of base64: plain, escaped by JSON, and the two that are not letters in their other forms.

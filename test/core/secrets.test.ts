@@ -51,6 +51,14 @@ const FORMS: [string, (secret: string) => string][] = [
     (secret) => encodeURIComponent(encodeURIComponent(spelt(secret, (c) => `%${hex(c)}`))),
   ],
   ['decimal entities', (secret) => spelt(secret, (c) => `&#0${c.charCodeAt(0)};`)],
+  ['decimal entities without semicolons', (secret) => spelt(secret, (c) => `&#${c.charCodeAt(0)}`)],
+  ['entities whose & is encoded again', (secret) => spelt(secret, (c) => `&amp;#x${hex(c)};`)],
+  ['entities whose & is escaped by JSON', (secret) => spelt(secret, (c) => `\\u0026#x${hex(c)};`)],
+  [
+    'entities whose signs are all escaped by JSON',
+    (secret) => spelt(secret, (c) => `\\u0026\\u0023${c.charCodeAt(0)}\\u003B`),
+  ],
+  ['percent-encoding whose % is escaped by JSON', (secret) => spelt(secret, (c) => `\\u0025${hex(c)}`)],
   ['hexadecimal entities', (secret) => spelt(secret, (c) => `&#x${hex(c)};`)],
   [
     'HTML’s named entities',
@@ -61,6 +69,17 @@ const FORMS: [string, (secret: string) => string][] = [
         .replaceAll('>', '&gt;')
         .replaceAll('"', '&quot;')
         .replaceAll("'", '&apos;'),
+  ],
+  [
+    'further named entities, in JSON of .NET',
+    (secret) =>
+      secret
+        .replaceAll('&', '&amp;')
+        .replaceAll('/', '&sol;')
+        .replaceAll('+', '&plus;')
+        .replaceAll('=', '&equals;')
+        .replaceAll('_', '&lowbar;')
+        .replaceAll('&', '\\u0026'),
   ],
 ];
 
@@ -84,7 +103,7 @@ test('withoutKey reads a megabyte of backslashes within a second', () => {
   expect(cpuMs() - begun).toBeLessThan(1000);
 });
 
-test.each(['\n', '\\n', ' \\u006e', 'n\\n', '%25'])(
+test.each(['\n', '\\n', ' \\u006e', 'n\\n', '%25', '&amp;', '&#0', '\\u0026', '\\u0025'])(
   'withoutKey reads a megabyte of %j within a second',
   (part) => {
     const begun = cpuMs();

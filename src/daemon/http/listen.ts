@@ -54,7 +54,11 @@ export async function openEndpoints(
     });
     const address = await endpoints.listen();
     listening = endpoints;
-    log.info({ address }, 'answering /, /healthz, /readyz, /metrics, /status.json and /changes');
+    const whom = config.http.token === null ? 'programs of this machine' : 'those who have the token';
+    log.info(
+      { address },
+      `answering /healthz and /readyz; the pages, /metrics, /status.json and /changes only to ${whom}`,
+    );
     daemon.onListening(address);
   };
   // The active daemon may use the same port.

@@ -54,7 +54,7 @@ describe('start', () => {
   test('prints its schedules, reads every list, serves HTTP, and on SIGTERM frees the lease', async () => {
     const program = await newProgram({ inboxes: 2, conversations: 30 });
     const daemon = startDaemon(program);
-    const { address } = await daemon.said(/^answering/);
+    const { address } = await daemon.said(/^answering .* only to programs of this machine$/);
     await expect.poll(() => daemon.log.filter(({ msg }) => msg === 'first copy complete').length).toBe(1);
     expect(daemon.log.filter(({ msg, list }) => list !== undefined && msg.endsWith('complete'))).toHaveLength(
       7,

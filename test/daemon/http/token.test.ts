@@ -109,7 +109,7 @@ test('the daemon serves the network with a token, and masks the token where an e
   const plant = join(program.folder, 'plant.cjs');
   writeFileSync(plant, `process.on('SIGUSR2', () => { throw new Error('planted ${TOKEN}'); });`);
   const daemon = startDaemon(program, { NODE_OPTIONS: `--require ${plant}` });
-  const { address } = await daemon.said(/^answering/);
+  const { address } = await daemon.said(/^answering .* only to those who have the token$/);
   const url = String(address).replace('0.0.0.0', '127.0.0.1');
   expect((await fetch(`${url}/status.json`)).status).toBe(401);
   expect((await fetch(`${url}/status.json`, bearer(TOKEN))).status).toBe(200);

@@ -54,11 +54,7 @@ export async function openEndpoints(
     });
     const address = await endpoints.listen();
     listening = endpoints;
-    const whom = config.http.token === null ? 'programs of this machine' : 'those who have the token';
-    log.info(
-      { address },
-      `answering /healthz and /readyz; the pages, /metrics, /status.json and /changes only to ${whom}`,
-    );
+    log.info({ address }, answering(config.http.token !== null));
     daemon.onListening(address);
   };
   // The active daemon may use the same port.
@@ -86,4 +82,9 @@ export async function openEndpoints(
       await retry();
     },
   };
+}
+
+function answering(hasToken: boolean): string {
+  const whom = hasToken ? 'those who have the token' : 'programs of this machine';
+  return `answering /healthz and /readyz; the pages, /metrics, /status.json and /changes only to ${whom}`;
 }

@@ -143,11 +143,6 @@ test('requests pass the proxies of the environment or of .env, except to the hos
   expect(await program.run('sync', 'inboxes')).toMatchObject({ exitCode: 0 });
   expect(new Set(seen.splice(0))).toEqual(new Set([`CONNECT service.example:${secure} as me:pa55w0rd`]));
 
-  // As `node --use-env-proxy`.
-  program.env['NODE_USE_ENV_PROXY'] = '1';
-  expect(await program.run('sync', 'inboxes')).toMatchObject({ exitCode: 0 });
-  expect(new Set(seen.splice(0))).toEqual(new Set([`CONNECT service.example:${secure} as me:pa55w0rd`]));
-
   program.env['NO_PROXY'] = 'a.example,service.example';
   // Without the proxy, no system knows the host.
   expect(await program.run('sync', 'inboxes')).toMatchObject({ exitCode: 2 });
@@ -160,6 +155,20 @@ test('requests pass the proxies of the environment or of .env, except to the hos
     stderr: expect.stringMatching(/407.*HTTPS_PROXY/s) as string,
   });
   expect(stderr).not.toContain('pa55w0rd');
+});
+
+test('with `node --use-env-proxy` a request passes its proxy once', async () => {
+  const program = await programFor('', { NODE_USE_ENV_PROXY: '1' });
+  const { port, seen } = await serveProxy();
+  const secure = await serveHttps(program.sandbox);
+  writeFileSync(join(program.folder, 'ca.pem'), AUTHORITY);
+  const proxy = { HTTPS_PROXY: `http://127.0.0.1:${port}`, INBOX_API_CA_FILE: 'ca.pem' };
+  program.env['INBOX_API_URL'] = `https://service.example:${secure}/v1`;
+  const daemon = startDaemon(program, proxy);
+  await daemon.said(/^inboxes complete/);
+  daemon.process.kill('SIGTERM');
+  expect(await daemon.ended).toBe(0);
+  expect(new Set(seen.splice(0))).toEqual(new Set([`CONNECT service.example:${secure} as `]));
 });
 
 test('plain http passes HTTP_PROXY, but never on the way to this machine', async () => {

@@ -74,20 +74,32 @@ function formsOf(part: string, escapes: string): string {
 function codesOf(character: string, escapes: string): string {
   const code = character.charCodeAt(0);
   const hex = anyCase(code.toString(16));
-  const sign = (plain: string, escaped: string): string => `(?:${plain}|${escapes}\\\\u00${escaped})`;
-  // Each of the two may have been encoded again.
-  const percent = `${sign('%', '25')}(?:25)*`;
-  const ampersand = `${sign('&', '26')}(?:amp;)*`;
-  const number = `${ampersand}${sign('#', '23')}`;
-  const end = sign(';', '3[bB]');
+  // It may have been encoded again.
+  const ampersand = `${signOf('&', escapes)}(?:amp;)*`;
+  const number = `${ampersand}${signOf('#', escapes)}`;
+  const end = signOf(';', escapes);
   const names = ENTITIES[character] ?? [];
   return [
-    `${percent}${hex}`,
-    `${escapes}\\\\u00${hex}`,
+    `${percentOf(escapes)}${hex}`,
+    inJson(character, escapes),
     `${number}0*${code}(?:${end}|(?!\\d))`,
     `${number}[xX]0*${hex}(?:${end}|(?![\\da-fA-F]))`,
     ...names.map((name) => `${ampersand}${name}${end}`),
   ].join('|');
+}
+
+function inJson(character: string, escapes: string): string {
+  return `${escapes}\\\\u00${anyCase(character.charCodeAt(0).toString(16))}`;
+}
+
+/** A sign that a code consists of: plain, or escaped by JSON. */
+function signOf(sign: string, escapes: string): string {
+  return `(?:${sign}|${inJson(sign, escapes)})`;
+}
+
+/** A percent sign, which may have been encoded again. */
+function percentOf(escapes: string): string {
+  return `${signOf('%', escapes)}(?:25)*`;
 }
 
 /** The names of HTML for the characters that keys have. */
@@ -101,10 +113,10 @@ const ENTITIES: Readonly<Record<string, readonly string[]>> = {
   '+': ['plus'],
   '=': ['equals'],
   _: ['lowbar', 'UnderBar'],
-  '-': ['hyphen', 'dash'],
   '.': ['period'],
   ':': ['colon'],
-  '~': ['tilde'],
+  '#': ['num'],
+  '%': ['percnt'],
   $: ['dollar'],
   '!': ['excl'],
   '*': ['ast', 'midast'],
@@ -133,16 +145,14 @@ function inBase64(key: string, before: number): string {
 /** MIME breaks base64 into lines, which may begin with a space. JSON escapes a line break. */
 const LINE_BREAK = String.raw`(?:\s*|(?:\\+r)?\\+n\s*)`;
 
-/** A percent sign, which may have been encoded again. */
-const PERCENT = '%(?:25)*';
-
 /**
  * A character of base64: plain, escaped by JSON, and the two that are not letters in their other forms.
  * @param escapes as in {@link formsOf}
  */
 function inBase64Forms(character: string, escapes: string): string {
-  const escaped = `${escapes}\\\\u00${anyCase(character.charCodeAt(0).toString(16))}`;
-  if (character === '+') return `(?:[+-]|${PERCENT}2[bB]|${escaped})`;
-  if (character === '/') return `(?:${escapes}/|_|${PERCENT}2[fF]|${escaped})`;
+  const escaped = inJson(character, escapes);
+  const percent = percentOf(escapes);
+  if (character === '+') return `(?:[+-]|${percent}2[bB]|${escaped})`;
+  if (character === '/') return `(?:${escapes}/|_|${percent}2[fF]|${escaped})`;
   return `(?:${character}|${escaped})`;
 }

@@ -59,6 +59,10 @@ const FORMS: [string, (secret: string) => string][] = [
     (secret) => spelt(secret, (c) => `\\u0026\\u0023${c.charCodeAt(0)}\\u003B`),
   ],
   ['percent-encoding whose % is escaped by JSON', (secret) => spelt(secret, (c) => `\\u0025${hex(c)}`)],
+  [
+    'base64 in an address, whose % is escaped by JSON',
+    (secret) => encodeURIComponent(Buffer.from(`a${secret}`).toString('base64')).replaceAll('%', '\\u0025'),
+  ],
   ['hexadecimal entities', (secret) => spelt(secret, (c) => `&#x${hex(c)};`)],
   [
     'HTML’s named entities',

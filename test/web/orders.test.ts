@@ -160,4 +160,5 @@ test('a daemon whose database does not let it work takes no order, and says why'
   expect(refused.status).toBe(503);
   expect(words(refused)).toContain('The daemon takes no orders now The file mirror.db was deleted.');
   expect(await count(all)).toBe(before);
+  expect((await post(all.ask, '/engine/orders/1/cancel', { form_token })).status).toBe(503);
 });

@@ -67,10 +67,16 @@ export function addOrders(
     [status, title, sentence]: readonly [number, string, string],
   ): Promise<FastifyReply> => await sendPage(request, reply.code(status), faultPage(title, sentence, frame));
 
-  inside.post(ORDERS_PATH, async (request, reply) => {
-    if (!tokens.accepts(request)) return await refuse(request, reply, STRANGE);
+  /** Why no form is carried out now; null if it is. */
+  const refusalOf = (request: FastifyRequest): readonly [number, string, string] | null => {
+    if (!tokens.accepts(request)) return STRANGE;
     const why = fault();
-    if (why !== null) return await refuse(request, reply, [503, 'The daemon takes no orders now', why]);
+    return why === null ? null : [503, 'The daemon takes no orders now', why];
+  };
+
+  inside.post(ORDERS_PATH, async (request, reply) => {
+    const refusal = refusalOf(request);
+    if (refusal !== null) return await refuse(request, reply, refusal);
     const { inboxes } = await desk.quick('choices', readChoices);
     const spec = specOf(fieldsOf(request), inboxes);
     if (spec === null) return await refuse(request, reply, NO_ORDER);
@@ -79,7 +85,8 @@ export function addOrders(
     return await reply.redirect(orderPath(id), 303);
   });
   inside.post(CANCEL_PATH, async (request, reply) => {
-    if (!tokens.accepts(request)) return await refuse(request, reply, STRANGE);
+    const refusal = refusalOf(request);
+    if (refusal !== null) return await refuse(request, reply, refusal);
     const { order = '' } = request.params as { order?: string };
     if (!/^\d{1,9}$/.test(order)) return await refuse(request, reply, NO_ORDER);
     // An order that has ended meanwhile says so on its page.

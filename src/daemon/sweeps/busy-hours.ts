@@ -1,7 +1,7 @@
-import { type Budget, hourlyShare, scheduledCap } from '../../core/budget.ts';
+import { type Budget, hourlyShare } from '../../core/budget.ts';
 import { type Clock, DAY } from '../../core/clock.ts';
 import type { Writer } from '../../mirror/mirror.ts';
-import type { Weights } from '../../sync/planning/pace.ts';
+import { besideOrders, type Weights } from '../../sync/planning/pace.ts';
 import { meanDelay } from '../../sync/planning/pages/delay.ts';
 import { PagePlan } from '../../sync/planning/pages/plan.ts';
 import { Rates } from '../../sync/planning/pages/rates.ts';
@@ -57,7 +57,7 @@ export class BusyHours {
   /** How many requests scheduled work may send until an instant, epoch ms. */
   requestsUntil(to: number): number {
     const { budget, clock, timezone } = this.#deps;
-    const aDay = Math.max(0, scheduledCap(budget) - this.#ordered);
+    const aDay = besideOrders(budget, this.#ordered);
     return requestsBetween(this.#profile, timezone, { from: clock.now(), to, aDay });
   }
 

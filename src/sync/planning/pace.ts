@@ -65,6 +65,11 @@ export async function sentByOrders(
   return Math.max(0, Math.min(lastDay, inTwoDays - lastDay));
 }
 
+/** Requests that scheduled work may send in a day beside those of orders. */
+export function besideOrders(budget: Pick<Budget, 'perDay' | 'reserved'>, ordered: number): number {
+  return Math.max(0, scheduledCap(budget) - ordered);
+}
+
 /** A running daemon reads the ledger, and records its pace, at most once in this many ms. */
 export const RECORD_EVERY_MS = MINUTE;
 

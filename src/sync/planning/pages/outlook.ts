@@ -1,9 +1,9 @@
-import { type Budget, hourlyShare, scheduledCap } from '../../../core/budget.ts';
+import { type Budget, hourlyShare } from '../../../core/budget.ts';
 import { HOUR, SECOND } from '../../../core/clock.ts';
 import type { UnreadableRows } from '../../../mirror/bookmarks/bookmarks.ts';
 import type { Mirror } from '../../../mirror/mirror.ts';
 import type { Cron } from '../cron.ts';
-import { missedUntil, paceOf, recordedPace, sentByOrders, supplyOf } from '../pace.ts';
+import { besideOrders, missedUntil, paceOf, recordedPace, sentByOrders, supplyOf } from '../pace.ts';
 import { intensityOf, learnActivity } from '../week/activity.ts';
 import { profileOf, requestsBetween, weightsAt } from '../week/profile.ts';
 import { meanDelay } from './delay.ts';
@@ -107,7 +107,7 @@ export async function readOutlook(
   const slots = coversPerDay(cron, now);
   const window = await mirror.budget.windowByHour(now);
   const supply = supplyOf(window, budget);
-  const aDay = Math.max(0, scheduledCap(budget) - (await sentByOrders(window, mirror.budget, now)));
+  const aDay = besideOrders(budget, await sentByOrders(window, mirror.budget, now));
   const moment = { rates, timeline, now };
   const profile = profileOf(activity, meanDelay(pages, moment, hourlyShare(budget)) ?? 0);
   const credit = await mirror.credit();

@@ -130,6 +130,7 @@ async function park({ signal }: Io, session: Session, cause: string): Promise<vo
     'the daemon sends nothing more: stop it, do what the cause says or restore a backup, start it',
   );
   if (signal.aborted) return;
+  // A damaged file may refuse this. Its log then stays where it is.
   await session.mirror.endWrites().catch(() => undefined);
   // Another file that takes the mirror's place now must not get its log.
   watchMirrorFile(session, signal);

@@ -71,6 +71,7 @@ export async function serve(
   const stopping = new AbortController();
   const cutDelivery = new AbortController();
   let delivering: Promise<void> | undefined;
+  // The work that is left at the stop still writes into the file.
   const stopped = new AbortController();
   const replaced = watchMirrorFile(session, stopped.signal);
   try {

@@ -71,9 +71,8 @@ export async function serve(
   const stopping = new AbortController();
   const cutDelivery = new AbortController();
   let delivering: Promise<void> | undefined;
-  // The work that is left at the stop still writes into the file.
-  const stopped = new AbortController();
-  const replaced = watchMirrorFile(session, stopped.signal);
+  const workEnded = new AbortController();
+  const replaced = watchMirrorFile(session, workEnded.signal);
   try {
     const end = AbortSignal.any([signal, replaced]);
     const beside = { clock, log, signal: AbortSignal.any([end, stopping.signal]) };
@@ -89,7 +88,7 @@ export async function serve(
     stopping.abort();
     const work = Promise.all([daemon.stop(), delivering]);
     if (!(await finishWork(clock, { work, cutDelivery }))) daemon.abandon();
-    stopped.abort();
+    workEnded.abort();
   }
 }
 
